@@ -1,0 +1,87 @@
+// Everything a run can be told, as plain values. Filled by command_line.hpp from an INI file and options; after `app` no module
+// reads arguments or the environment.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lamina {
+
+struct RunSection {
+  std::string dir = "runs/default";
+  std::uint64_t seed = 0;
+  std::string resume = "auto";  // auto | never | path of a checkpoint
+  double deadline_s = 600;      // a wait without progress for this long ends the run (exit 69)
+  std::int64_t pretend_nodes = 0;  // 0 = as discovered; N = split the world into N equal pretended nodes (for tests)
+};
+
+enum class ModelInit { random, pretrained };
+struct ModelSection {
+  std::string path;  // Hugging Face folder (config.json, model*.safetensors)
+  ModelInit init = ModelInit::random;
+};
+
+struct DataSection {
+  std::string train;       // token file, .txt, .jsonl, ...
+  std::string validation;  // empty = no validation
+  std::int64_t seq_len = 256;
+  std::string tokenizer = "auto";  // auto | byte | path of tokenizer.json or its folder
+};
+
+struct TrainSection {
+  std::int64_t steps = 100;
+  std::int64_t global_batch = 8;  // sequences a step over all ranks
+  std::int64_t micro_batch = 1;   // sequences a rank computes at once
+  std::int64_t eval_every = 0;    // 0 = never
+  std::int64_t eval_sequences = 64;  // 0 = the whole validation set
+  std::int64_t log_every = 10;
+};
+
+enum class ScheduleKind { constant, cosine, linear, wsd };
+struct OptimSection {
+  double lr = 3e-4;
+  double min_lr = 0;
+  std::int64_t warmup = 0;  // steps
+  ScheduleKind schedule = ScheduleKind::cosine;
+  std::int64_t decay = 0;  // steps of the final decay of wsd; 0 = a fifth of all steps
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+  double grad_clip = 1.0;  // 0 = no clipping
+};
+
+enum class Strategy { no_shard, full };
+struct ParallelSection {
+  Strategy strategy = Strategy::full;
+  std::int64_t prefetch = 1;  // 0..3 units
+};
+
+enum class ReductionOrder { automatic, rank, hierarchical };
+struct ReductionSection {
+  ReductionOrder order = ReductionOrder::automatic;  // automatic: rank on one node, hierarchical across nodes
+};
+
+struct CheckpointSection {
+  std::int64_t every = 0;  // steps; 0 = only at the end
+  std::int64_t keep = 2;   // newest complete checkpoints to keep; 0 = all
+};
+
+struct ComputeSection {
+  std::string backend = "cpu";  // cpu | cuda
+  std::int64_t threads = 1;     // of each rank
+};
+
+struct RunConfig {
+  RunSection run;
+  ModelSection model;
+  DataSection data;
+  TrainSection train;
+  OptimSection optim;
+  ParallelSection parallel;
+  ReductionSection reduction;
+  CheckpointSection checkpoint;
+  ComputeSection compute;
+};
+
+}  // namespace lamina

@@ -1,0 +1,15 @@
+#include <lamina/base/error.hpp>
+
+namespace lamina {
+
+std::string one_line(std::string_view problem, std::string_view why, std::string_view fix) {
+  std::string line(problem);
+  if (!why.empty()) line.append(": ").append(why);
+  if (!fix.empty()) line.append("; ").append(fix);
+  for (char& c : line) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return line;
+}
+
+}  // namespace lamina

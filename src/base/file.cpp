@@ -1,0 +1,81 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+#include <lamina/base/error.hpp>
+#include <lamina/base/file.hpp>
+#include <sstream>
+#include <system_error>
+
+namespace lamina {
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] int close_checked() { return ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
+
+void write_synced(const std::filesystem::path& path, std::string_view content) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (file.get() < 0) throw std::system_error(errno, std::generic_category());
+  while (!content.empty()) {
+    const ssize_t n = ::write(file.get(), content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw std::system_error(errno, std::generic_category());
+    content.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (::fsync(file.get()) != 0 || file.close_checked() != 0) throw std::system_error(errno, std::generic_category());
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw DataError(one_line(fmt::format("cannot read {}", path.string()), "it is a folder", "name a file"));
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    throw DataError(one_line(fmt::format("cannot read {}", path.string()), std::strerror(errno),
+                             "check the path and its permissions"));
+  }
+  std::ostringstream out;
+  out << in.rdbuf();
+  if (in.bad()) throw DataError(one_line(fmt::format("cannot read {}", path.string()), std::strerror(errno)));
+  return std::move(out).str();
+}
+
+void sync_path(const std::filesystem::path& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || ::fsync(file.get()) != 0) throw std::system_error(errno, std::generic_category());
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view content, ExitCode code) {
+  const std::filesystem::path temporary = path.string() + fmt::format(".tmp-{}", ::getpid());
+  try {
+    write_synced(temporary, content);
+    std::filesystem::rename(temporary, path);
+    sync_path(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+  } catch (const std::system_error& error) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    throw Error(code, one_line(fmt::format("cannot write {}", path.string()),
+                                                          error.code().message(), "free space or choose another folder"));
+  }
+}
+
+}  // namespace lamina

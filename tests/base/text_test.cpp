@@ -1,0 +1,36 @@
+#include <gtest/gtest.h>
+
+#include <lamina/base/error.hpp>
+#include <lamina/base/text.hpp>
+#include <vector>
+
+namespace lamina {
+namespace {
+
+TEST(Text, Bytes) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(1023), "1023 B");
+  EXPECT_EQ(human_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(human_bytes(std::uint64_t{3} << 30), "3.00 GiB");
+}
+
+TEST(Text, Seconds) {
+  EXPECT_EQ(human_seconds(4.21), "4.2 s");
+  EXPECT_EQ(human_seconds(185), "3 min 05 s");
+  EXPECT_EQ(human_seconds(7620), "2 h 07 min");
+}
+
+TEST(Text, NearestName) {
+  const std::vector<std::string> names{"optim.lr", "optim.min_lr", "train.steps"};
+  EXPECT_EQ(nearest_name("optim.lrr", names), "optim.lr");
+  EXPECT_EQ(nearest_name("train.step", names), "train.steps");
+  EXPECT_EQ(nearest_name("zzzzzzzzzzzzzzzzzzzzzzz", names), "");
+}
+
+TEST(Text, ErrorsAreOneLine) {
+  EXPECT_EQ(one_line("cannot open\nx", "no file", "make it"), "cannot open x: no file; make it");
+  EXPECT_EQ(one_line("p", "w"), "p: w");
+}
+
+}  // namespace
+}  // namespace lamina

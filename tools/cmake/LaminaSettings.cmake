@@ -1,0 +1,57 @@
+# Language level, dependencies and output folders shared by every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_package(Threads REQUIRED)
+find_package(MPI REQUIRED COMPONENTS C)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+set(HDF5_PREFER_PARALLEL OFF)
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(OpenBLAS REQUIRED)
+find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+
+# OpenBLAS's own package has no imported target: give it one.
+add_library(lamina_openblas INTERFACE)
+target_include_directories(lamina_openblas SYSTEM INTERFACE ${OpenBLAS_INCLUDE_DIRS})
+target_link_libraries(lamina_openblas INTERFACE ${OpenBLAS_LIBRARIES})
+
+add_library(lamina_hdf5_library INTERFACE)
+target_include_directories(lamina_hdf5_library SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+target_link_libraries(lamina_hdf5_library INTERFACE ${HDF5_C_LIBRARIES})
+
+add_library(lamina_compile_options INTERFACE)
+target_compile_options(lamina_compile_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wno-error=deprecated-declarations)
+if(LAMINA_WARNINGS_AS_ERRORS)
+  target_compile_options(lamina_compile_options INTERFACE -Werror)
+endif()
+if(LAMINA_SANITIZE)
+  target_compile_options(lamina_compile_options INTERFACE
+    -fsanitize=${LAMINA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(lamina_compile_options INTERFACE -fsanitize=${LAMINA_SANITIZE})
+endif()
+
+# Numeric kernels: vector instructions, and no contraction the source does not ask for, so that an element's value does not
+# depend on whether it fell into a vector body or a tail. That is what makes results independent of sharding.
+add_library(lamina_kernel_options INTERFACE)
+target_compile_options(lamina_kernel_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-O3;-ffp-contract=off;-fno-math-errno;-fno-trapping-math>)
+if(LAMINA_CPU_ARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(lamina_kernel_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-march=${LAMINA_CPU_ARCH};-mprefer-vector-width=256>)
+endif()
+target_link_libraries(lamina_kernel_options INTERFACE OpenMP::OpenMP_CXX)
