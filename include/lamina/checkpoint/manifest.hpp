@@ -1,0 +1,91 @@
+// The manifest: what a checkpoint holds, written last. A checkpoint folder without a readable manifest is not a
+// checkpoint.
+//
+// RUN/step_00000100/ holds rank_00000.h5 ..., model/ (config.json, tokenizer files) and manifest.json. The manifest
+// lists every file with its size, every slice of every unit with its checksums, and the state that is one value for the
+// whole run. It carries a checksum of itself.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <lamina/shard/flat_layout.hpp>
+#include <lamina/shard/unit_spec.hpp>
+
+namespace lamina {
+
+// What is kept for each element of the model: the fp32 master value and AdamW's two moments.
+enum class StateKind : std::uint8_t { param, exp_avg, exp_avg_sq };
+inline constexpr StateKind all_state_kinds[] = {StateKind::param, StateKind::exp_avg, StateKind::exp_avg_sq};
+[[nodiscard]] const char* name_of(StateKind kind);  // "param", "exp_avg", "exp_avg_sq": also the dataset's name
+
+struct MomentChecksums {
+  std::uint64_t exp_avg = 0, exp_avg_sq = 0;
+  bool operator==(const MomentChecksums&) const = default;
+};
+
+// One contiguous part of a unit's flat buffer (padding never included) in one shard file. Checksums are XXH3-64 of the
+// fp32 bytes.
+struct SliceRecord {
+  std::size_t unit = 0;  // index into Manifest::units
+  FlatRange range;       // flat coordinates of that unit; may be empty
+  std::uint64_t param = 0;
+  std::optional<MomentChecksums> moments;  // none for frozen parameters
+  bool operator==(const SliceRecord&) const = default;
+};
+
+struct ShardFileRecord {
+  std::string name;  // "rank_00000.h5"
+  std::uint64_t bytes = 0;
+  std::vector<SliceRecord> slices;
+  bool operator==(const ShardFileRecord&) const = default;
+};
+
+struct SideFileRecord {
+  std::string name;  // relative to the checkpoint: "model/config.json"
+  std::uint64_t bytes = 0;
+  std::uint64_t checksum = 0;  // XXH3-64 of the content
+  bool operator==(const SideFileRecord&) const = default;
+};
+
+struct Manifest {
+  static constexpr std::int64_t current_version = 1;
+  static constexpr const char* file_name = "manifest.json";
+
+  std::int64_t version = current_version;
+  std::uint64_t sequence = 0;  // grows with every save into a run folder: the newest checkpoint has the largest
+  std::int64_t step = 0;       // optimizer steps taken
+  std::uint64_t tokens_seen = 0;
+  std::int64_t world_size = 1;
+  std::int64_t shard_count = 1;
+  std::int64_t alignment = FlatLayout::default_alignment;
+  std::string strategy;
+  std::vector<UnitSpec> units;
+  std::int64_t optimizer_step = 0;  // AdamW's count, for bias correction
+  std::uint64_t seed = 0;
+  std::uint64_t next_sample = 0;  // global sample index the run continues with
+  std::string config_text;        // the resolved INI
+  std::string model_config_json;  // config.json as it was read
+  std::string extra_json = "{}";  // an object with whatever else the trainer wants back (schedule, scaler, ...)
+  std::vector<ShardFileRecord> files;
+  std::vector<SideFileRecord> side_files;
+
+  bool operator==(const Manifest&) const = default;
+};
+
+// The JSON text, with the config's hash and the manifest's own checksum. Throws InternalError when extra_json is not an
+// object.
+[[nodiscard]] std::string to_json(const Manifest& manifest);
+
+// `where` names the text in messages. Throws CheckpointError for another version, a wrong checksum, or anything
+// missing, malformed or contradictory: slices must cover every element of every unit exactly once, file names must be
+// plain and different.
+[[nodiscard]] Manifest parse_manifest(const std::string& text, const std::string& where);
+
+// Reads FOLDER/manifest.json.
+[[nodiscard]] Manifest read_manifest(const std::filesystem::path& folder);
+
+}  // namespace lamina

@@ -1,0 +1,35 @@
+// Writes one rank's part of a checkpoint to one HDF5 file, and proves that it is there.
+//
+// Layout of the file: one group per unit, named as the unit, with one sub-group "slice_N" per slice that holds the
+// datasets param, exp_avg and exp_avg_sq (fp32, attribute "dtype"), `spans` (int64 triples: index into the names,
+// offset in the tensor, length) and `tensor_names` (text, one name a line). Attributes: begin, end (flat coordinates).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include <lamina/checkpoint/manifest.hpp>
+
+namespace lamina {
+
+// The caller's memory, borrowed during the call. Each span has range.length() elements; exp_avg and exp_avg_sq are
+// either both that long or both empty (frozen parameters have no moments). `range` holds no padding:
+// FlatLayout::owned_range.
+struct ShardSlice {
+  std::size_t unit = 0;
+  FlatRange range;
+  std::span<const float> param, exp_avg, exp_avg_sq;
+};
+
+// "rank_00000.h5"
+[[nodiscard]] std::string shard_file_name(std::int64_t rank);
+
+// Writes every slice to FOLDER/rank_NNNNN.h5, closes, fsyncs, reopens, reads back and compares the checksums of what
+// was given and what is there. Returns the record for the manifest. Throws CheckpointError naming the file and the
+// reason (full disk, quota, I/O error, ...); what was written then stays behind in the temporary folder.
+[[nodiscard]] ShardFileRecord write_shard_file(const std::filesystem::path& folder, std::int64_t rank,
+                                               std::span<const UnitSpec> units, std::span<const ShardSlice> slices);
+
+}  // namespace lamina
