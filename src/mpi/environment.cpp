@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <exception>
+#include <lamina/mpi/check.hpp>
+#include <lamina/mpi/environment.hpp>
+
+namespace lamina::mpi {
+
+Environment::Environment(int& argc, char**& argv) : exceptions_at_start_(std::uncaught_exceptions()) {
+  int provided = MPI_THREAD_SINGLE;
+  check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  if (provided < MPI_THREAD_FUNNELED) {
+    throw UsageError(one_line("MPI gives no thread support", "MPI_THREAD_FUNNELED is needed", "use another MPI build"));
+  }
+  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+Environment::~Environment() {
+  if (std::uncaught_exceptions() > exceptions_at_start_) return;
+  MPI_Finalize();
+}
+
+void Environment::abort(ExitCode code) {
+  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));
+}
+
+std::string Environment::library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> text{};
+  int length = 0;
+  check(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+  const std::string whole(text.data(), static_cast<std::size_t>(length));
+  return whole.substr(0, whole.find(','));
+}
+
+std::optional<std::int64_t> launched_tasks(const Lookup& environment) {
+  // Innermost launcher first: mpirun inside a Slurm allocation overrules Slurm's own counts.
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
+    const std::optional<std::string> text = environment(name);
+    if (!text) continue;
+    std::int64_t tasks = 0;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), tasks);
+    if (error == std::errc() && end == text->data() + text->size() && tasks > 0) return tasks;
+  }
+  return std::nullopt;
+}
+
+void refuse_singletons(std::int64_t world_size, const Lookup& environment) {
+  const std::optional<std::int64_t> tasks = launched_tasks(environment);
+  if (world_size != 1 || !tasks || *tasks == 1) return;
+  throw UsageError(one_line(fmt::format("the launcher says {} tasks, but MPI found a world of 1", *tasks),
+                            "the tasks do not see each other and would all run the same job",
+                            "start with `srun --mpi=pmix` (`srun --mpi=list` shows what is built in) or with mpirun"));
+}
+
+}  // namespace lamina::mpi

@@ -1,0 +1,39 @@
+// The MPI handles behind the public types.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <exception>
+#include <lamina/mpi/communicator.hpp>
+#include <string_view>
+
+namespace lamina::mpi {
+
+// Freeing a communicator or a window is collective. While an exception unwinds the stack the other ranks may not be here, and
+// a destructor must not wait for them: MPI_Finalize or the end of the job then frees instead.
+inline bool can_free() {
+  int finalized = 0;
+  return std::uncaught_exceptions() == 0 && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
+}
+
+struct Request::Handle {
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+struct Communicator::Handle {
+  explicit Handle(MPI_Comm comm_, std::chrono::duration<double> deadline_);
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle();
+
+  // Waits for `request`, sleeping between looks.
+  void complete(MPI_Request& request, std::string_view what) const;
+
+  MPI_Comm comm;
+  std::chrono::duration<double> deadline;
+  int rank = 0;
+  int size = 0;
+};
+
+}  // namespace lamina::mpi
