@@ -21,6 +21,7 @@ JOB = """#!/bin/bash
 #SBATCH --time=01:00:00
 #SBATCH --output=%x-%j.log
 #SBATCH --signal=USR2@120
+#SBATCH --requeue
 srun --mpi=pmix \\
   --cpus-per-task=8 lamina train inputs/a.ini --train.steps 10
 code=$?
@@ -75,9 +76,9 @@ class PlantedDefects(unittest.TestCase):
         self.assert_found({"tools/go": "#!/bin/bash\nif true; then\n"}, "tools/go", "bash -n")
 
     def test_job_without_resources(self):
-        for option in consistency.REQUIRED_SBATCH:
+        for option in consistency.REQUIRED_SBATCH + consistency.REQUIRED_TRAINING:
             with self.subTest(option=option):
-                lines = [line for line in JOB.split("\n") if f"--{option}=" not in line or not line.startswith("#")]
+                lines = [line for line in JOB.split("\n") if not line.startswith(f"#SBATCH --{option}")]
                 self.assert_found({"jobs/one.sbatch": "\n".join(lines)}, "does not set --" + option)
 
     def test_job_with_malformed_line(self):

@@ -15,7 +15,8 @@ import sys
 TEXT_SUFFIXES = {"", ".md", ".txt", ".ini", ".json", ".sh", ".sbatch", ".py", ".cmake", ".cpp", ".hpp", ".cu", ".in"}
 # Folders of one person's or one machine's home, and addresses of package registries. Split so that this file passes.
 MACHINE_WORDS = re.compile(r"(?<![\w.])/(?:wo" r"rk|ro" r"ot|ho" r"me|Us" r"ers)/\w|deb\.deb" r"ian\.org|py" r"pi\.org|files\.pyth" r"onhosted")
-REQUIRED_SBATCH = ("job-name", "nodes", "ntasks-per-node", "cpus-per-task", "time", "output", "signal")
+REQUIRED_SBATCH = ("job-name", "nodes", "ntasks-per-node", "cpus-per-task", "time", "output")
+REQUIRED_TRAINING = ("signal", "requeue")  # of jobs that train: time to save before the limit, and to go on after it
 SBATCH_OPTION = re.compile(r"#SBATCH\s+--([a-z-]+)(?:=(\S+))?\s*(?:#.*)?$")
 OPTION = re.compile(r"(?<![\w-])--([a-z_]+\.[a-z0-9_]+)")
 QUOTED_KEY = re.compile(r"`\[([a-z_]+)\] ([a-z0-9_]+)`")
@@ -63,8 +64,9 @@ def check_scripts(root, files):
         if name.suffix != ".sbatch" and not (root / name).stat().st_mode & 0o111:
             yield f"{name}: script is not executable"
         if shellcheck:
-            run = subprocess.run([shellcheck, "--shell=bash", "--format=gcc", str(root / name)], capture_output=True, text=True, check=False)
-            yield from (f"shellcheck: {line.replace(str(root) + '/', '')}" for line in run.stdout.splitlines())
+            run = subprocess.run([shellcheck, "-x", "--shell=bash", "--format=gcc", str(name)], cwd=root, capture_output=True,
+                                 text=True, check=False)
+            yield from (f"shellcheck: {line}" for line in run.stdout.splitlines())
 
 
 def check_jobs(root, files):
@@ -84,7 +86,7 @@ def check_jobs(root, files):
             asked[option.group(1)] = option.group(2)
             if any(earlier.strip() and not earlier.startswith("#") for earlier in lines[: number - 1]):
                 yield f"{name}:{number}: #SBATCH after the first command is ignored by Slurm"
-        for option in REQUIRED_SBATCH:
+        for option in REQUIRED_SBATCH + (REQUIRED_TRAINING if "lamina train" in text else ()):
             if option not in asked:
                 yield f"{name}: does not set --{option}"
         yield from check_srun(name, text)
