@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -90,6 +91,20 @@ std::size_t parse_choice(std::string_view text, std::string_view what, std::span
   const std::string nearest = nearest_name(text, allowed);
   refuse(text, what, fmt::format("known values are {}", fmt::join(allowed, ", ")),
          nearest.empty() ? "choose one of them" : fmt::format("did you mean {}?", nearest));
+}
+
+std::string parse_plain_text(std::string_view text, std::string_view what) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (text.find('#') != std::string_view::npos || std::any_of(text.begin(), text.end(), is_control)) {
+    refuse(text, what, "a config file cannot hold '#' or control characters in a value", "use another name");
+  }
+  if (text.starts_with(' ') || text.ends_with(' ')) {
+    refuse(text, what, "a config file drops blanks around a value", "remove them");
+  }
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) {
+    refuse(text, what, "quotes would be part of the value", "write the value without quotes");
+  }
+  return std::string(text);
 }
 
 std::string number_text(double value) { return fmt::format("{}", value); }

@@ -28,6 +28,9 @@ struct IntegerRange {
 // The position of `text` in `allowed`; a miss names the nearest one.
 [[nodiscard]] std::size_t parse_choice(std::string_view text, std::string_view what,
                                        std::span<const std::string> allowed);
+// Text that a line of a config file can hold: no '#', no control character, no blank at either end, not in quotes. May
+// be empty.
+[[nodiscard]] std::string parse_plain_text(std::string_view text, std::string_view what);
 
 // The shortest decimal text that parses back to exactly `value`.
 [[nodiscard]] std::string number_text(double value);

@@ -1,0 +1,144 @@
+#include "option_field.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include <lamina/config/command_line.hpp>
+#include <lamina/config/parse_value.hpp>
+
+namespace lamina {
+
+namespace {
+
+using detail::choice_option;
+using detail::field;
+using detail::integer_option;
+using detail::number_option;
+using detail::seed_option;
+using detail::switch_option;
+using detail::text_choice_option;
+using detail::text_option;
+
+constexpr IntegerRange from_zero{0};
+constexpr IntegerRange from_one{1};
+using Options = std::vector<ConfigOption>;
+
+void add_run(Options& out) {
+  const auto in = [](auto member) { return field(&RunConfig::run, member); };
+  out.push_back(text_option("run", "dir", "FOLDER", "folder for everything the run writes", in(&RunSection::dir)));
+  out.push_back(
+      seed_option("run", "seed", "seed of random weights and of the order of the data", in(&RunSection::seed)));
+  out.push_back(text_option("run", "resume", "auto|never|CHECKPOINT",
+                            "auto: go on from the newest complete checkpoint in dir if there is one",
+                            in(&RunSection::resume)));
+  out.push_back(number_option("run", "deadline_s", "SECONDS",
+                              "a wait without progress for longer than this ends the run with exit code 69",
+                              in(&RunSection::deadline_s)));
+  out.push_back(integer_option("run", "pretend_nodes",
+                               "split the ranks into this many equal pretended nodes; 0: as found", from_zero,
+                               in(&RunSection::pretend_nodes)));
+}
+
+void add_model(Options& out) {
+  const auto in = [](auto member) { return field(&RunConfig::model, member); };
+  out.push_back(text_option("model", "path", "FOLDER",
+                            "Hugging Face folder with config.json and, for init = pretrained, weights",
+                            in(&ModelSection::path)));
+  out.push_back(choice_option("model", "init", {"random", "pretrained"},
+                              "where weights come from when nothing is resumed", in(&ModelSection::init)));
+}
+
+void add_data(Options& out) {
+  const auto in = [](auto member) { return field(&RunConfig::data, member); };
+  out.push_back(text_option("data", "train", "FILE[:WEIGHT][, FILE:WEIGHT ...]",
+                            "training data: token files, .txt or .jsonl, mixed by weight", in(&DataSection::train)));
+  out.push_back(
+      text_option("data", "validation", "FILE", "validation data; empty: none", in(&DataSection::validation)));
+  out.push_back(integer_option("data", "seq_len", "tokens of one sequence", from_one, in(&DataSection::seq_len)));
+  out.push_back(text_option("data", "tokenizer", "auto|byte|PATH",
+                            "for .txt and .jsonl; auto: the model folder's tokenizer.json, or byte if there is none",
+                            in(&DataSection::tokenizer)));
+  out.push_back(switch_option("data", "document_mask",
+                              "yes: attention and labels stop at the boundaries of packed documents",
+                              in(&DataSection::document_mask)));
+}
+
+void add_train(Options& out) {
+  const auto in = [](auto member) { return field(&RunConfig::train, member); };
+  out.push_back(
+      integer_option("train", "steps", "optimizer steps of the whole run", from_one, in(&TrainSection::steps)));
+  out.push_back(integer_option("train", "global_batch",
+                               "sequences of one step over all ranks: a multiple of ranks x micro_batch", from_one,
+                               in(&TrainSection::global_batch)));
+  out.push_back(integer_option("train", "micro_batch", "sequences that a rank computes at once", from_one,
+                               in(&TrainSection::micro_batch)));
+  out.push_back(integer_option("train", "eval_every", "steps between validations; 0: never", from_zero,
+                               in(&TrainSection::eval_every)));
+  out.push_back(integer_option("train", "eval_sequences", "sequences of one validation; 0: all of the validation data",
+                               from_zero, in(&TrainSection::eval_sequences)));
+  out.push_back(
+      integer_option("train", "log_every", "steps between lines of the log", from_one, in(&TrainSection::log_every)));
+}
+
+void add_optim(Options& out) {
+  const auto in = [](auto member) { return field(&RunConfig::optim, member); };
+  out.push_back(number_option("optim", "lr", "X > 0", "highest learning rate", in(&OptimSection::lr)));
+  out.push_back(number_option("optim", "min_lr", "X >= 0", "learning rate at the end of the schedule",
+                              in(&OptimSection::min_lr)));
+  out.push_back(
+      integer_option("optim", "warmup", "steps of linear warm-up from 0 to lr", from_zero, in(&OptimSection::warmup)));
+  out.push_back(choice_option("optim", "schedule", {"constant", "cosine", "linear", "wsd"},
+                              "learning rate after the warm-up", in(&OptimSection::schedule)));
+  out.push_back(integer_option("optim", "decay", "steps of the final decay of wsd; 0: a fifth of all steps", from_zero,
+                               in(&OptimSection::decay)));
+  out.push_back(
+      number_option("optim", "beta1", "0 <= X < 1", "AdamW: decay of the first moment", in(&OptimSection::beta1)));
+  out.push_back(
+      number_option("optim", "beta2", "0 <= X < 1", "AdamW: decay of the second moment", in(&OptimSection::beta2)));
+  out.push_back(
+      number_option("optim", "eps", "X > 0", "AdamW: added to the root of the second moment", in(&OptimSection::eps)));
+  out.push_back(number_option("optim", "weight_decay", "X >= 0", "AdamW: decoupled decay, not of norms and biases",
+                              in(&OptimSection::weight_decay)));
+  out.push_back(number_option("optim", "grad_clip", "X >= 0", "highest global gradient norm; 0: no clipping",
+                              in(&OptimSection::grad_clip)));
+}
+
+void add_machine(Options& out) {
+  out.push_back(choice_option("parallel", "strategy", {"no_shard", "full"},
+                              "full: weights, gradients and optimizer state are split over the ranks",
+                              field(&RunConfig::parallel, &ParallelSection::strategy)));
+  out.push_back(integer_option("parallel", "prefetch", "units gathered ahead of use", IntegerRange{0, 3},
+                               field(&RunConfig::parallel, &ParallelSection::prefetch)));
+  out.push_back(choice_option("reduction", "order", {"auto", "rank", "hierarchical"},
+                              "rank: same bits at every world size; auto: rank on one node, hierarchical on several",
+                              field(&RunConfig::reduction, &ReductionSection::order)));
+  out.push_back(integer_option("checkpoint", "every", "steps between checkpoints; 0: only at the end", from_zero,
+                               field(&RunConfig::checkpoint, &CheckpointSection::every)));
+  out.push_back(integer_option("checkpoint", "keep", "newest complete checkpoints to keep; 0: all", from_zero,
+                               field(&RunConfig::checkpoint, &CheckpointSection::keep)));
+  out.push_back(text_choice_option("compute", "backend", {"cpu", "cuda"}, "what computes",
+                                   field(&RunConfig::compute, &ComputeSection::backend)));
+  out.push_back(integer_option("compute", "threads", "threads of each rank", IntegerRange{1, 4096},
+                               field(&RunConfig::compute, &ComputeSection::threads)));
+}
+
+Options make_options() {
+  Options out;
+  add_run(out);
+  add_model(out);
+  add_data(out);
+  add_train(out);
+  add_optim(out);
+  add_machine(out);
+  return out;
+}
+
+}  // namespace
+
+const std::vector<ConfigOption>& config_options() {
+  static const Options options = make_options();
+  return options;
+}
+
+}  // namespace lamina

@@ -1,0 +1,127 @@
+#include <lamina/base/check.hpp>
+#include <lamina/base/error.hpp>
+#include <lamina/config/validate.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+namespace {
+
+class Problems {
+ public:
+  void unless(bool sound, const std::string& problem, const std::string& why, const std::string& fix) {
+    if (!sound) lines_.push_back(one_line(problem, why, fix));
+  }
+  [[nodiscard]] std::vector<std::string> take() { return std::move(lines_); }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+void at_least(Problems& problems, const char* name, std::int64_t value, std::int64_t lowest) {
+  problems.unless(value >= lowest, fmt::format("{} is {}", name, value), fmt::format("it must be at least {}", lowest),
+                  fmt::format("set {} to {} or more", name, lowest));
+}
+
+void check_presence(Problems& problems, const RunConfig& config) {
+  problems.unless(!config.run.dir.empty(), "run.dir is empty", "the run has nowhere to write",
+                  "set run.dir to a folder");
+  problems.unless(!config.run.resume.empty(), "run.resume is empty", "it must be auto, never or a checkpoint",
+                  "set run.resume to auto");
+  problems.unless(!config.model.path.empty(), "model.path is empty", "the run needs a model",
+                  "set model.path to a Hugging Face folder");
+  problems.unless(!config.data.train.empty(), "data.train is empty", "the run needs training data",
+                  "set data.train to a token file, a .txt or a .jsonl file");
+  problems.unless(!config.data.tokenizer.empty(), "data.tokenizer is empty", "it must be auto, byte or a path",
+                  "set data.tokenizer to auto");
+  problems.unless(config.train.eval_every == 0 || !config.data.validation.empty(),
+                  fmt::format("train.eval_every is {} but data.validation is empty", config.train.eval_every),
+                  "there is nothing to validate on", "set data.validation to a file, or train.eval_every to 0");
+}
+
+void check_ranges(Problems& problems, const RunConfig& config) {
+  problems.unless(config.run.deadline_s > 0, fmt::format("run.deadline_s is {}", config.run.deadline_s),
+                  "a wait must be allowed some time", "set run.deadline_s to some seconds, such as 600");
+  at_least(problems, "run.pretend_nodes", config.run.pretend_nodes, 0);
+  at_least(problems, "data.seq_len", config.data.seq_len, 1);
+  at_least(problems, "train.steps", config.train.steps, 1);
+  at_least(problems, "train.global_batch", config.train.global_batch, 1);
+  at_least(problems, "train.micro_batch", config.train.micro_batch, 1);
+  at_least(problems, "train.eval_every", config.train.eval_every, 0);
+  at_least(problems, "train.eval_sequences", config.train.eval_sequences, 0);
+  at_least(problems, "train.log_every", config.train.log_every, 1);
+  at_least(problems, "checkpoint.every", config.checkpoint.every, 0);
+  at_least(problems, "checkpoint.keep", config.checkpoint.keep, 0);
+  at_least(problems, "compute.threads", config.compute.threads, 1);
+  problems.unless(config.parallel.prefetch >= 0 && config.parallel.prefetch <= 3,
+                  fmt::format("parallel.prefetch is {}", config.parallel.prefetch), "it must be from 0 to 3",
+                  "set parallel.prefetch to 1");
+}
+
+void check_optim(Problems& problems, const RunConfig& config) {
+  const OptimSection& o = config.optim;
+  problems.unless(o.lr > 0, fmt::format("optim.lr is {}", o.lr), "a learning rate is above 0",
+                  "set optim.lr, such as 3e-4");
+  problems.unless(o.min_lr >= 0 && o.min_lr <= o.lr, fmt::format("optim.min_lr is {}", o.min_lr),
+                  fmt::format("it must be from 0 to optim.lr = {}", o.lr), "set optim.min_lr within");
+  for (const auto& [name, beta] : {std::pair{"optim.beta1", o.beta1}, {"optim.beta2", o.beta2}}) {
+    problems.unless(beta >= 0 && beta < 1, fmt::format("{} is {}", name, beta), "it must be at least 0 and below 1",
+                    fmt::format("set {} within", name));
+  }
+  problems.unless(o.eps > 0, fmt::format("optim.eps is {}", o.eps), "it must be above 0",
+                  "set optim.eps, such as 1e-8");
+  problems.unless(o.weight_decay >= 0, fmt::format("optim.weight_decay is {}", o.weight_decay), "it must be at least 0",
+                  "set optim.weight_decay to 0 for none");
+  problems.unless(o.grad_clip >= 0, fmt::format("optim.grad_clip is {}", o.grad_clip), "it must be at least 0",
+                  "set optim.grad_clip to 0 for none");
+  at_least(problems, "optim.warmup", o.warmup, 0);
+  at_least(problems, "optim.decay", o.decay, 0);
+  const std::int64_t steps = config.train.steps;
+  problems.unless(o.warmup <= steps, fmt::format("optim.warmup is {}", o.warmup),
+                  fmt::format("the run has {} steps", steps), "set optim.warmup to at most train.steps");
+  const bool wsd = o.schedule == ScheduleKind::wsd;
+  problems.unless(wsd || o.decay == 0, fmt::format("optim.decay is {}", o.decay),
+                  "only optim.schedule = wsd has a final decay", "set optim.decay to 0, or optim.schedule to wsd");
+  problems.unless(!wsd || o.warmup > steps || o.decay <= steps - o.warmup, fmt::format("optim.decay is {}", o.decay),
+                  fmt::format("{} steps are left after a warm-up of {}", steps - o.warmup, o.warmup),
+                  "lower optim.decay or optim.warmup, or set optim.decay to 0 for a fifth of all steps");
+}
+
+void check_batch(Problems& problems, const RunConfig& config, std::int64_t ranks) {
+  const std::int64_t global = config.train.global_batch, micro = config.train.micro_batch;
+  if (global < 1 || micro < 1) return;  // told already
+  if (ranks > global) {
+    problems.unless(false, fmt::format("{} ranks but train.global_batch is {}", ranks, global),
+                    "some ranks would have no sequence",
+                    fmt::format("start at most {} ranks, or raise train.global_batch", global));
+    return;
+  }
+  const bool fits = micro <= global / ranks && global % (ranks * micro) == 0;
+  problems.unless(fits, fmt::format("train.global_batch is {}", global),
+                  fmt::format("it must be a multiple of ranks x train.micro_batch = {} x {}", ranks, micro),
+                  "change train.global_batch, train.micro_batch or the number of ranks");
+}
+
+}  // namespace
+
+std::vector<std::string> config_problems(const RunConfig& config, std::int64_t world_size) {
+  require(world_size >= 1, "a world has at least one rank");
+  Problems problems;
+  check_presence(problems, config);
+  check_ranges(problems, config);
+  check_optim(problems, config);
+  check_batch(problems, config, world_size);
+  const std::int64_t nodes = config.run.pretend_nodes;
+  problems.unless(nodes <= 0 || world_size % nodes == 0, fmt::format("run.pretend_nodes is {}", nodes),
+                  fmt::format("{} ranks do not split into so many equal nodes", world_size),
+                  "set run.pretend_nodes to a divisor of the number of ranks, or to 0");
+  return problems.take();
+}
+
+void check_config(const RunConfig& config, std::int64_t world_size) {
+  const std::vector<std::string> problems = config_problems(config, world_size);
+  if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "\n")));
+}
+
+}  // namespace lamina

@@ -1,0 +1,91 @@
+#include <functional>
+
+#include <lamina/base/error.hpp>
+#include <lamina/config/validate.hpp>
+
+#include <gmock/gmock.h>
+
+namespace lamina {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+RunConfig sound() {
+  RunConfig config;
+  config.model.path = std::string("m");
+  config.data.train = std::string("d");
+  return config;
+}
+
+TEST(Validate, SoundConfigHasNoProblem) {
+  for (const std::int64_t ranks : {1, 2, 4, 8}) EXPECT_THAT(config_problems(sound(), ranks), IsEmpty());
+}
+
+TEST(Validate, EachRuleNamesItsKey) {
+  const std::vector<std::pair<std::string, std::function<void(RunConfig&)>>> cases{
+      {"run.dir", [](RunConfig& c) { c.run.dir.clear(); }},
+      {"run.deadline_s", [](RunConfig& c) { c.run.deadline_s = 0; }},
+      {"run.pretend_nodes", [](RunConfig& c) { c.run.pretend_nodes = 3; }},
+      {"model.path", [](RunConfig& c) { c.model.path.clear(); }},
+      {"data.train", [](RunConfig& c) { c.data.train.clear(); }},
+      {"data.validation", [](RunConfig& c) { c.train.eval_every = 5; }},
+      {"data.seq_len", [](RunConfig& c) { c.data.seq_len = 0; }},
+      {"train.steps", [](RunConfig& c) { c.train.steps = 0; }},
+      {"train.log_every", [](RunConfig& c) { c.train.log_every = 0; }},
+      {"train.global_batch", [](RunConfig& c) { c.train.global_batch = 9; }},
+      {"train.micro_batch", [](RunConfig& c) { c.train.micro_batch = 3; }},
+      {"optim.lr", [](RunConfig& c) { c.optim.lr = 0; }},
+      {"optim.min_lr", [](RunConfig& c) { c.optim.min_lr = 1; }},
+      {"optim.beta1", [](RunConfig& c) { c.optim.beta1 = 1; }},
+      {"optim.beta2", [](RunConfig& c) { c.optim.beta2 = -0.1; }},
+      {"optim.eps", [](RunConfig& c) { c.optim.eps = 0; }},
+      {"optim.weight_decay", [](RunConfig& c) { c.optim.weight_decay = -1; }},
+      {"optim.grad_clip", [](RunConfig& c) { c.optim.grad_clip = -1; }},
+      {"optim.warmup", [](RunConfig& c) { c.optim.warmup = 101; }},
+      {"optim.decay", [](RunConfig& c) { c.optim.decay = 5; }},
+      {"parallel.prefetch", [](RunConfig& c) { c.parallel.prefetch = 4; }},
+      {"compute.threads", [](RunConfig& c) { c.compute.threads = 0; }},
+  };
+  for (const auto& [key, spoil] : cases) {
+    RunConfig config = sound();
+    spoil(config);
+    EXPECT_THAT(config_problems(config, 2), Contains(HasSubstr(key))) << key;
+  }
+}
+
+TEST(Validate, BatchMustFitTheWorld) {
+  RunConfig config = sound();
+  EXPECT_THAT(config_problems(config, 9), ElementsAre(HasSubstr("9 ranks")));
+  EXPECT_THAT(config_problems(config, 3), ElementsAre(HasSubstr("3 x 1")));
+  config.train.global_batch = 12;
+  config.train.micro_batch = 2;
+  for (const std::int64_t ranks : {1, 2, 3, 6}) EXPECT_THAT(config_problems(config, ranks), IsEmpty()) << ranks;
+  for (const std::int64_t ranks : {4, 5, 12}) EXPECT_THAT(config_problems(config, ranks), testing::SizeIs(1)) << ranks;
+  config.train.micro_batch = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THAT(config_problems(config, 4), testing::SizeIs(1));
+}
+
+TEST(Validate, DecayOfWsdFitsBehindTheWarmup) {
+  RunConfig config = sound();
+  config.optim.schedule = ScheduleKind::wsd;
+  config.optim.warmup = 60;
+  config.optim.decay = 40;
+  EXPECT_THAT(config_problems(config, 1), IsEmpty());
+  config.optim.decay = 41;
+  EXPECT_THAT(config_problems(config, 1), ElementsAre(HasSubstr("optim.decay is 41")));
+}
+
+TEST(Validate, AllProblemsAtOnce) {
+  RunConfig config;
+  config.train.steps = 0;
+  config.optim.lr = -1;
+  EXPECT_GE(config_problems(config, 1).size(), 4U);
+  EXPECT_THROW(check_config(config, 1), UsageError);
+  EXPECT_NO_THROW(check_config(sound(), 1));
+}
+
+}  // namespace
+}  // namespace lamina
