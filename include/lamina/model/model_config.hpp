@@ -17,7 +17,7 @@ enum class RopeScaling { none, linear, llama3 };
 struct RopeConfig {
   double theta = 10000;
   RopeScaling scaling = RopeScaling::none;
-  double factor = 1;  // linear, llama3
+  double factor = 1;                                 // linear, llama3
   double low_freq_factor = 1, high_freq_factor = 4;  // llama3
   std::int64_t original_max_positions = 8192;        // llama3
 };
@@ -38,21 +38,24 @@ struct ModelConfig {
   bool qkv_bias = false;
   bool out_bias = false;  // attention output projection
   bool mlp_bias = false;
-  bool qk_norm = false;   // Qwen3: RMSNorm over each head of q and k
+  bool qk_norm = false;  // Qwen3: RMSNorm over each head of q and k
   NormKind norm = NormKind::rms;
   PositionKind position = PositionKind::rope;
   ActivationKind activation = ActivationKind::swiglu;
   RopeConfig rope;
-  std::vector<std::int64_t> window;  // per layer sliding window in tokens, 0 = none; size = layers
+  std::vector<std::int64_t> window;            // per layer sliding window in tokens, 0 = none; size = layers
   std::optional<std::int64_t> bos_id, eos_id;  // first of the list when there are several
   std::vector<std::int64_t> eos_ids;
+  // The largest dropout probability the file names. Lamina trains without dropout: whoever trains says so when it is
+  // not 0.
+  double ignored_dropout = 0;
 
   [[nodiscard]] std::int64_t q_size() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t kv_size() const { return kv_heads * head_dim; }
 };
 
-// Parses a config.json's text; `where` names it in messages. Throws DataError naming the key for anything missing, malformed or not
-// implemented.
+// Parses a config.json's text; `where` names it in messages. Throws DataError naming the key for anything missing,
+// malformed or not implemented.
 [[nodiscard]] ModelConfig parse_model_config(const std::string& json_text, const std::string& where);
 
 // Reads FOLDER/config.json.

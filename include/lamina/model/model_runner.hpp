@@ -1,21 +1,23 @@
 // Forward and backward of one micro-batch, stage by stage. Owns the activations; never owns weights or gradients.
 //
-// The caller (train/step) gathers a stage's unit, hands its flat buffer in, and releases it: the runner keeps no pointer to weights
-// after a call returns.
+// The caller (train/step) gathers a stage's unit, hands its flat buffer in, and releases it: the runner keeps no
+// pointer to weights after a call returns.
 #pragma once
 
 #include <cstdint>
-#include <lamina/base/exact_sum.hpp>
-#include <lamina/device/device.hpp>
-#include <lamina/model/model_plan.hpp>
-#include <lamina/ops/ops.hpp>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include <lamina/base/exact_sum.hpp>
+#include <lamina/device/device.hpp>
+#include <lamina/model/model_plan.hpp>
+#include <lamina/ops/ops.hpp>
+
 namespace lamina {
 
-// `sequences` rows of `seq_len` tokens each, row-major. labels: the target at each position (already shifted), or ignored_label.
+// `sequences` rows of `seq_len` tokens each, row-major. labels: the target at each position (already shifted), or
+// ignored_label.
 struct MicroBatch {
   std::int64_t sequences = 0;
   std::int64_t seq_len = 0;
@@ -29,25 +31,27 @@ class ModelRunner {
  public:
   // Allocates all activations for micro-batches of up to `max_sequences` x `max_seq_len` tokens; `training` also what
   // backward needs. Nothing is allocated later. `plan`, `device` and `ops` must outlive the runner.
-  ModelRunner(const ModelPlan& plan, Device& device, Ops& ops, std::int64_t max_sequences, std::int64_t max_seq_len, bool training);
+  ModelRunner(const ModelPlan& plan, Device& device, Ops& ops, std::int64_t max_sequences, std::int64_t max_seq_len,
+              bool training);
   ~ModelRunner();
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
 
   // Bytes of activations for these maxima, without allocating.
-  [[nodiscard]] static std::size_t activation_bytes(const ModelPlan& plan, std::int64_t max_sequences, std::int64_t max_seq_len,
-                                                    bool training);
+  [[nodiscard]] static std::size_t activation_bytes(const ModelPlan& plan, std::int64_t max_sequences,
+                                                    std::int64_t max_seq_len, bool training);
 
   // Copies what it needs of the batch.
   void begin(const MicroBatch& batch);
-  // Stages in order. `weights` is the flat buffer of the stage's unit (FlatLayout of its UnitSpec), valid during the call.
+  // Stages in order. `weights` is the flat buffer of the stage's unit (FlatLayout of its UnitSpec), valid during the
+  // call.
   void forward(const Stage& stage, const float* weights);
-  // The head stage: loss of every labelled token and, when `gradients` is given, the backward of the head into it. `gradients` is the flat
-  // gradient buffer of the head's unit; every element (without padding) is overwritten. A tied tensor's gradient is
-  // completed later by the embedding stage's backward, which adds to it.
+  // The head stage: loss of every labelled token and, when `gradients` is given, the backward of the head into it.
+  // `gradients` is the flat gradient buffer of the head's unit; every element (without padding) is overwritten. A tied
+  // tensor's gradient is completed later by the embedding stage's backward, which adds to it.
   void forward_head(const Stage& stage, const float* weights, float* gradients);
-  // Embedding and block stages in reverse order. Overwrites every element of `gradients` (a tied embedding adds instead).
-  // `weights` may be null for a stage with backward_needs_weights == false.
+  // Embedding and block stages in reverse order. Overwrites every element of `gradients` (a tied embedding adds
+  // instead). `weights` may be null for a stage with backward_needs_weights == false.
   void backward(const Stage& stage, const float* weights, float* gradients);
 
   // After forward_head: the sum of the losses (natural log) over the labelled tokens, and their number.

@@ -1,0 +1,53 @@
+#include "config_reader.hpp"
+#include "families/family.hpp"
+
+#include <lamina/base/error.hpp>
+#include <lamina/base/file.hpp>
+#include <lamina/base/text.hpp>
+#include <lamina/model/model_config.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lamina {
+namespace {
+
+const Family& chosen_family(const ConfigReader& json) {
+  const std::string model_type = json.text("model_type");
+  if (const Family* family = find_family(model_type)) return *family;
+  std::vector<std::string> known;
+  for (const Family& family : all_families()) known.emplace_back(family.model_type);
+  json.refuse("model_type", "this family is not implemented", fmt::format("known: {}", fmt::join(known, ", ")));
+}
+
+// What no family here implements, whatever its name.
+void refuse_foreign_keys(const ConfigReader& json) {
+  for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size"}) {
+    json.must_be_absent(key, "mixture of experts is not implemented");
+  }
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    json.must_be_absent(key, "quantised weights are not implemented");
+  }
+  if (json.positive_or("partial_rotary_factor", 1) != 1) {
+    json.refuse("partial_rotary_factor", "rotating only a part of each head is not implemented");
+  }
+  json.must_be_flag("is_encoder_decoder", false, "only decoders are implemented");
+  json.must_be_flag("add_cross_attention", false, "cross attention is not implemented");
+}
+
+}  // namespace
+
+ModelConfig parse_model_config(const std::string& json_text, const std::string& where) {
+  const nlohmann::json json = ConfigReader::parse(json_text, where);
+  const ConfigReader reader(json, where);
+  const Family& family = chosen_family(reader);
+  refuse_foreign_keys(reader);
+  return family.parse(reader);
+}
+
+ModelConfig read_model_config(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  return parse_model_config(read_file(path), path.string());
+}
+
+}  // namespace lamina
