@@ -1,0 +1,60 @@
+// Token tables, the loss, and operations on shards: shape checks in front of the backend.
+#include "shape_check.hpp"
+
+#include <lamina/ops/ops.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+using detail::ShapeCheck;
+
+namespace {
+
+void check_embedding(const ShapeCheck& check, const detail::Operand& rows, const detail::Operand& table,
+                     std::span<const std::int32_t> ids) {
+  check.valid(rows);
+  check.valid(table);
+  check.shape(rows, rows.view.rows, table.view.cols, table);
+  check.length("ids", ids.size(), rows.view.rows, rows);
+  check.in_range("ids", ids, table.view.rows, "rows of the table");
+  check.apart(rows, table);
+}
+
+}  // namespace
+
+void Ops::embedding_forward(TensorView y, ConstTensorView table, std::span<const std::int32_t> ids, Write write) {
+  check_embedding(ShapeCheck("embedding_forward"), {"y", y}, {"table", table}, ids);
+  do_embedding_forward(y, table, ids, write);
+}
+
+void Ops::embedding_backward(TensorView d_table, ConstTensorView dy, std::span<const std::int32_t> ids, Write write) {
+  check_embedding(ShapeCheck("embedding_backward"), {"dy", dy}, {"d_table", d_table}, ids);
+  do_embedding_backward(d_table, dy, ids, write);
+}
+
+void Ops::cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses,
+                        bool to_gradient) {
+  const ShapeCheck check("cross_entropy");
+  check.valid({"logits", logits});
+  check.that(logits.cols > 0, "logits have no columns");
+  check.length("labels", labels.size(), logits.rows, {"logits", logits});
+  check.length("losses", losses.size(), logits.rows, {"logits", logits});
+  check.in_range_or("labels", labels, logits.cols, ignored_label);
+  do_cross_entropy(logits, labels, losses, to_gradient);
+}
+
+void Ops::adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
+                std::span<const float> grad, const AdamWStep& step) {
+  const ShapeCheck check("adamw");
+  check.that(param.size() == exp_avg.size() && param.size() == exp_avg_sq.size() && param.size() == grad.size(),
+             fmt::format("param [{}], exp_avg [{}], exp_avg_sq [{}] and grad [{}] must have the same length",
+                         param.size(), exp_avg.size(), exp_avg_sq.size(), grad.size()));
+  check.that(step.bias1 > 0 && step.bias2 > 0,
+             fmt::format("bias corrections {} and {} must be positive: steps count from 1", step.bias1, step.bias2));
+  do_adamw(param, exp_avg, exp_avg_sq, grad, step);
+}
+
+void Ops::add_sum_of_squares(ExactSum& sum, std::span<const float> x) { do_add_sum_of_squares(sum, x); }
+
+}  // namespace lamina
