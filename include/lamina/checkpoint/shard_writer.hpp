@@ -1,8 +1,8 @@
 // Writes one rank's part of a checkpoint to one HDF5 file, and proves that it is there.
 //
-// Layout of the file: one group per unit, named as the unit, with one sub-group "slice_N" per slice that holds the
-// datasets param, exp_avg and exp_avg_sq (fp32, attribute "dtype"), `spans` (int64 triples: index into the names,
-// offset in the tensor, length) and `tensor_names` (text, one name a line). Attributes: begin, end (flat coordinates).
+// Layout of the file: one group per unit, named as the unit, with the datasets param, exp_avg and exp_avg_sq (fp32,
+// attribute "dtype"), `spans` (int64 triples: line in tensor_names, offset in the tensor, length) and `tensor_names`
+// (text, one name a line). Attributes of the group: begin, end (flat coordinates).
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace lamina {
 
-// The caller's memory, borrowed during the call. Each span has range.length() elements; exp_avg and exp_avg_sq are
-// either both that long or both empty (frozen parameters have no moments). `range` holds no padding:
-// FlatLayout::owned_range.
+// At most one slice of each unit. The caller's memory, borrowed during the call. Each span has range.length() elements;
+// exp_avg and exp_avg_sq are either both that long or both empty (frozen parameters have no moments). `range` holds no
+// padding: FlatLayout::owned_range.
 struct ShardSlice {
   std::size_t unit = 0;
   FlatRange range;

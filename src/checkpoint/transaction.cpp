@@ -1,0 +1,134 @@
+#include "staging.hpp"
+
+#include <chrono>
+#include <random>
+
+#include <lamina/base/check.hpp>
+#include <lamina/base/file.hpp>
+#include <lamina/base/hash.hpp>
+#include <lamina/base/log.hpp>
+#include <lamina/checkpoint/catalog.hpp>
+#include <lamina/checkpoint/transaction.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace lamina {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What transformers and tokenizers keep beside the weights.
+constexpr const char* side_file_names[] = {"generation_config.json",
+                                           "tokenizer.json",
+                                           "tokenizer_config.json",
+                                           "special_tokens_map.json",
+                                           "added_tokens.json",
+                                           "tokenizer.model",
+                                           "vocab.json",
+                                           "merges.txt",
+                                           "chat_template.jinja",
+                                           "chat_template.json"};
+
+constexpr const char* config_name = "config.json";
+
+std::uint64_t next_sequence(const fs::path& run_folder) {
+  std::uint64_t newest = 0;
+  for (const CatalogEntry& entry : list_checkpoints(run_folder)) newest = std::max(newest, entry.sequence);
+  return newest + 1;
+}
+
+void check_files(const fs::path& folder, const Manifest& manifest) {
+  for (const ShardFileRecord& file : manifest.files) {
+    const std::uint64_t bytes = fs::file_size(folder / file.name);
+    if (bytes == file.bytes) continue;
+    throw CheckpointError(one_line(fmt::format("cannot save {}", (folder / file.name).string()),
+                                   fmt::format("it has {} bytes instead of {}", bytes, file.bytes),
+                                   "check the file system's health and free space"));
+  }
+}
+
+}  // namespace
+
+std::vector<SideFile> read_side_files(const fs::path& model_folder) {
+  std::vector<SideFile> files;
+  for (const char* name : side_file_names) {
+    std::error_code error;
+    if (fs::exists(model_folder / name, error)) files.push_back({name, read_file(model_folder / name)});
+  }
+  return files;
+}
+
+std::string checkpoint_name(std::int64_t step) { return fmt::format("step_{:08}", step); }
+
+std::string CheckpointTransaction::make_id() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return fmt::format("{:x}-{:x}-{:x}", std::chrono::duration_cast<std::chrono::milliseconds>(now).count(), ::getpid(),
+                     std::random_device{}());
+}
+
+CheckpointTransaction::CheckpointTransaction(fs::path run_folder, std::int64_t step, std::string id)
+    : run_(std::move(run_folder)), step_(step), id_(std::move(id)) {
+  require(step_ >= 0 && !id_.empty() && id_.find('/') == std::string::npos, "CheckpointTransaction: a step and an id");
+  temporary_ = run_ / (checkpoint_name(step_) + ".tmp-" + id_);
+  final_ = run_ / checkpoint_name(step_);
+}
+
+void CheckpointTransaction::begin() {
+  with_checkpoint_errors(temporary_, [&] {
+    fs::create_directories(run_);
+    clean_leftovers(run_);
+    if (!fs::create_directory(temporary_)) throw fs::filesystem_error("", std::make_error_code(std::errc::file_exists));
+  });
+}
+
+void CheckpointTransaction::write_side_files(Manifest& manifest, std::span<const SideFile> side_files) const {
+  manifest.side_files.clear();
+  const auto write = [&](const std::string& name, const std::string& content) {
+    write_file_atomically(temporary_ / "model" / name, content, ExitCode::checkpoint);
+    manifest.side_files.push_back({"model/" + name, content.size(), xxh3_64(content.data(), content.size())});
+  };
+  fs::create_directory(temporary_ / "model");
+  if (!manifest.model_config_json.empty()) write(config_name, manifest.model_config_json);
+  for (const SideFile& file : side_files) {
+    if (file.name != config_name) write(file.name, file.content);
+  }
+}
+
+// The old version of this step, if there is one, keeps a findable name until the new one has taken its place.
+void CheckpointTransaction::put_in_place() const {
+  const fs::path replaced = final_.string() + ".replaced-" + id_;
+  const bool again = fs::exists(final_);
+  if (again) fs::rename(final_, replaced);
+  fs::rename(temporary_, final_);
+  sync_path(run_);
+}
+
+fs::path CheckpointTransaction::commit(Manifest manifest, std::span<const SideFile> side_files, std::int64_t keep) {
+  with_checkpoint_errors(temporary_, [&] {
+    manifest.step = step_;
+    manifest.sequence = next_sequence(run_);
+    check_files(temporary_, manifest);
+    write_side_files(manifest, side_files);
+    const std::string text = to_json(manifest);
+    static_cast<void>(
+        parse_manifest(text, (temporary_ / Manifest::file_name).string()));  // what nobody can read is no checkpoint
+    write_file_atomically(temporary_ / Manifest::file_name, text, ExitCode::checkpoint);
+    put_in_place();
+  });
+  try {
+    write_file_atomically(run_ / "latest", final_.filename().string() + "\n", ExitCode::checkpoint);
+    prune_checkpoints(run_, keep, final_);
+  } catch (const std::exception& error) {
+    log_warn(fmt::format("{} is saved, but tidying up failed: {}", final_.string(), error.what()));
+  }
+  return final_;
+}
+
+void CheckpointTransaction::abandon() noexcept {
+  std::error_code ignored;
+  fs::remove_all(temporary_, ignored);
+}
+
+}  // namespace lamina
