@@ -25,7 +25,7 @@ CLEAN = {
     "include/lamina/train/step.hpp": HEADER + "#include <lamina/shard/window.hpp>\n",
     "include/lamina/backends/backend.hpp": HEADER,
     "src/mpi/communicator.cpp": "#include <lamina/mpi/communicator.hpp>\n#include <mpi.h>\n",
-    "src/backends/backend.cpp": '#include "cpu/cpu_device.hpp"\n#ifdef LAMINA_CUDA\n#endif\n',
+    "src/backends/registry.cpp": '#include "cpu/cpu_device.hpp"\n#ifdef LAMINA_CUDA\n#endif\n',
     "src/backends/cpu/cpu_device.hpp": HEADER + "#include <lamina/backends/backend.hpp>\n#include <cblas.h>\n",
     "src/train/step.cpp": "#include <lamina/train/step.hpp>\n// cpu::Ops is only named in a comment\n",
     "tools/inspect/main.cpp": "#include <lamina/checkpoint/manifest.hpp>\n",

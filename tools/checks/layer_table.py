@@ -19,12 +19,13 @@ LAYERS = {
     "ops": (3, "base device tensor"),
     "comm": (3, "base device tensor mpi topology"),
     "safetensors": (3, "base tensor"),
-    "backends": (4, "base device tensor ops"),  # the declarations in include/lamina/backends
+    "backends": (4, "base device tensor ops"),  # the seam: what every backend declares
     "backends/cpu": (4, "base device tensor ops backends"),
     "backends/cuda": (4, "base device tensor ops backends"),
-    "backends/registry": (4, "base device tensor ops backends backends/cpu backends/cuda"),  # src/backends/*.cpp
+    "backends/registry": (4, "base device tensor ops backends backends/cpu backends/cuda"),  # name -> backend
     "comm/mpi": (4, "base device tensor mpi topology comm"),
     "comm/nccl": (4, "base device tensor mpi topology comm"),
+    "comm/registry": (4, "base device tensor mpi topology comm comm/mpi comm/nccl"),  # name -> fabric
     "shard": (4, "base config device tensor topology ops comm shard/layout"),
     "model": (5, "base config device tensor ops safetensors shard shard/layout"),
     "optim": (5, "base config device tensor ops comm shard shard/layout"),
@@ -44,11 +45,12 @@ FILE_MODULES = {
     "include/lamina/shard/flat_layout": "shard/layout",
     "src/shard/unit_spec": "shard/layout",
     "src/shard/flat_layout": "shard/layout",
+    "include/lamina/comm/mpi_fabric": "comm/mpi",
+    "src/comm/fabric_registry": "comm/registry",
+    "src/backends/registry": "backends/registry",
 }
 # Folders inside a module folder that are modules of their own.
 SUBMODULES = {"backends/cpu", "backends/cuda", "comm/mpi", "comm/nccl"}
-# Modules whose sources in src/NAME (not its subfolders) choose an implementation.
-REGISTRIES = {"backends": "backends/registry"}
 
 # (pattern of the included name, modules or folders that may include it)
 CONFINED_HEADERS = [
@@ -67,7 +69,7 @@ NOT_ON_LOGIN_NODES = r"(mpi(-ext)?|nccl.*|cuda.*|cublas.*)\.h"
 
 # Compile-time questions about backends belong where implementations are chosen.
 GUARD_MACROS = r"\b(LAMINA_(WITH_)?(CUDA|NCCL)\w*|__CUDACC__)\b"
-GUARD_MODULES = {"backends/registry", "comm", "app"}
+GUARD_MODULES = {"backends/registry", "comm/registry", "app"}
 
 # The trainer must not know which backend or fabric it runs on.
 BACKEND_NAMES = r'\b(cpu|cuda|nccl)::|\b(Cpu|Cuda|Nccl|Mpi|Loopback)(Device|Ops|Fabric|Backend)\b|"(cpu|cuda|nccl)"'

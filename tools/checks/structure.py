@@ -30,8 +30,6 @@ def module_of(path):
     two = "/".join(parts[:2])
     if two in table.SUBMODULES:
         return two
-    if path.parts[0] == "src" and len(parts) == 2 and parts[0] in table.REGISTRIES:
-        return table.REGISTRIES[parts[0]]
     return parts[0]
 
 
