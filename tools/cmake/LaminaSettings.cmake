@@ -32,10 +32,19 @@ add_library(lamina_hdf5_library INTERFACE)
 target_include_directories(lamina_hdf5_library SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_link_libraries(lamina_hdf5_library INTERFACE ${HDF5_C_LIBRARIES})
 
+# MPI's C interface only: mpi.h must not pull in the removed C++ bindings.
+add_library(lamina_mpi_library INTERFACE)
+target_compile_definitions(lamina_mpi_library INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+target_link_libraries(lamina_mpi_library INTERFACE MPI::MPI_C)
+
 add_library(lamina_compile_options INTERFACE)
 target_compile_options(lamina_compile_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor
   -Woverloaded-virtual -Wno-error=deprecated-declarations)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 sees overlaps in std::string's operator+ that cannot be (GCC bug 105651).
+  target_compile_options(lamina_compile_options INTERFACE -Wno-restrict)
+endif()
 if(LAMINA_WARNINGS_AS_ERRORS)
   target_compile_options(lamina_compile_options INTERFACE -Werror)
 endif()

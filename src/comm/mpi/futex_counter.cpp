@@ -1,0 +1,46 @@
+#include "futex_counter.hpp"
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+#include <lamina/base/error.hpp>
+
+namespace lamina {
+
+namespace {
+
+constexpr long nap_with_messages_ns = 200'000;   // messages move only while somebody looks after them
+constexpr long nap_ns = 500'000'000;
+
+bool reached(std::uint32_t value, std::uint32_t target) { return static_cast<std::int32_t>(value - target) >= 0; }
+
+}  // namespace
+
+void FutexCounter::add_one() {
+  value.fetch_add(1, std::memory_order_acq_rel);
+  ::syscall(SYS_futex, &value, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void wait_for(FutexCounter& counter, std::uint32_t target, const WaitRules& rules, std::string_view what) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (true) {
+    const std::uint32_t seen = counter.value.load(std::memory_order_acquire);
+    if (reached(seen, target)) return;
+    const bool messages = rules.progress();
+    const timespec nap{0, messages ? nap_with_messages_ns : nap_ns};
+    // Returns at once when the value has changed meanwhile; every other return is looked at again above.
+    ::syscall(SYS_futex, &counter.value, FUTEX_WAIT, seen, &nap, nullptr, 0);
+    if (std::chrono::steady_clock::now() - begin > rules.deadline &&
+        !reached(counter.value.load(std::memory_order_acquire), target)) {
+      throw PeerError(one_line(fmt::format("{} waited {:.0f} s for {}", rules.who(), rules.deadline.count(), what),
+                               "a rank of the same node has stopped",
+                               "look at the node and start the job again; run.deadline_s sets the patience"));
+    }
+  }
+}
+
+}  // namespace lamina

@@ -1,0 +1,29 @@
+// A counter in memory shared between processes on which waiters sleep (futex).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace lamina {
+
+// Only ever grows, modulo 2^32; waiters compare modulo 2^32 too, so the distance between value and target must stay below 2^31.
+struct alignas(64) FutexCounter {
+  std::atomic<std::uint32_t> value;
+
+  void add_one();
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+struct WaitRules {
+  std::chrono::duration<double> deadline;
+  std::function<bool()> progress;  // drives outstanding messages; false when there are none
+  std::function<std::string()> who;  // "rank R on HOST"
+};
+
+// Sleeps until `counter` has reached `target`. Throws PeerError after the deadline.
+void wait_for(FutexCounter& counter, std::uint32_t target, const WaitRules& rules, std::string_view what);
+
+}  // namespace lamina

@@ -1,0 +1,131 @@
+#include "reduction.hpp"
+
+#include <algorithm>
+
+#include "accumulate.hpp"
+
+namespace lamina {
+
+namespace {
+
+constexpr int reduce_tag = 2;
+constexpr std::int64_t most_segment = 256 * 1024;       // floats: 1 MiB messages are past the latency-bound range
+constexpr std::int64_t most_staging = 8 * 1024 * 1024;  // floats, both halves together
+constexpr std::int64_t least_segment = 1024;
+
+}  // namespace
+
+Reduction::Reduction(const mpi::Communicator& world, const Topology& topology, SumOrder order)
+    : world_(world), topology_(topology), order_(order), routes_(make_routes(topology)), plan_(make_sum_plan(topology, order)) {}
+
+std::size_t Reduction::outgoing_count() const {
+  // In rank order the peers' slots themselves are sent; only sums need a place of their own.
+  return order_ == SumOrder::hierarchical ? routes_.wards.size() : 0;
+}
+
+std::int64_t Reduction::segment_elements(std::int64_t largest_block) const {
+  const auto buffers = static_cast<std::int64_t>(2 * (plan_.message_from.size() + outgoing_count()));
+  if (buffers == 0) return std::max<std::int64_t>(1, std::min(largest_block, most_segment));
+  const std::int64_t fitting = std::clamp(most_staging / buffers, least_segment, most_segment);
+  return std::max<std::int64_t>(1, std::min(largest_block, fitting));
+}
+
+std::uint64_t Reduction::staging_bytes(std::int64_t largest_block) const {
+  const std::size_t buffers = 2 * (plan_.message_from.size() + outgoing_count()) + (order_ == SumOrder::hierarchical ? 1 : 0);
+  return buffers * static_cast<std::size_t>(segment_elements(largest_block)) * sizeof(float);
+}
+
+void Reduction::allocate(std::int64_t largest_block) {
+  segment_ = segment_elements(largest_block);
+  const auto segment = static_cast<std::size_t>(segment_);
+  incoming_.resize(2 * plan_.message_from.size() * segment);
+  outgoing_.resize(2 * outgoing_count() * segment);
+  if (order_ == SumOrder::hierarchical) node_sum_.resize(segment);
+}
+
+float* Reduction::incoming(std::size_t buffer, std::size_t message) {
+  return incoming_.data() + (buffer * plan_.message_from.size() + message) * static_cast<std::size_t>(segment_);
+}
+
+float* Reduction::outgoing(std::size_t buffer, std::size_t ward) {
+  return outgoing_.data() + (buffer * outgoing_count() + ward) * static_cast<std::size_t>(segment_);
+}
+
+std::vector<Reduction::Segment> Reduction::segments(std::int64_t block_elements) const {
+  std::vector<Segment> result;
+  for (std::int64_t begin = 0; begin < block_elements; begin += segment_) {
+    result.push_back({begin, std::min(segment_, block_elements - begin), result.size() % 2});
+  }
+  return result;
+}
+
+void Reduction::send_to_ward(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements,
+                             std::size_t ward) {
+  const int to = routes_.wards[ward];
+  const std::int64_t offset = topology_.block_of(to) * block_elements + segment.begin;
+  const auto length = static_cast<std::size_t>(segment.length);
+  std::vector<const float*> sources;
+  for (const float* slot : slots) sources.push_back(slot + offset);
+  if (order_ == SumOrder::hierarchical) {
+    const std::span<float> sum(outgoing(segment.buffer, ward), length);
+    sum_of(sum, sources);
+    sources = {sum.data()};
+  }
+  for (const float* source : sources) {
+    sends_[segment.buffer].push_back(world_.send({source, length}, to, reduce_tag));
+    floats_sent_ += length;
+  }
+}
+
+void Reduction::post(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements) {
+  // The half's last messages must be gone before its memory is used again.
+  world_.wait_all(sends_[segment.buffer], "a reduction's messages");
+  sends_[segment.buffer].clear();
+  receives_[segment.buffer].clear();
+  const auto length = static_cast<std::size_t>(segment.length);
+  for (std::size_t message = 0; message < plan_.message_from.size(); ++message) {
+    receives_[segment.buffer].push_back(
+        world_.receive({incoming(segment.buffer, message), length}, plan_.message_from[message], reduce_tag));
+  }
+  for (std::size_t ward = 0; ward < routes_.wards.size(); ++ward) send_to_ward(segment, slots, block_elements, ward);
+}
+
+void Reduction::add_up(const Segment& segment, std::span<const float* const> slots, std::span<float> accumulator) {
+  const std::int64_t offset = topology_.block_of(topology_.rank()) * static_cast<std::int64_t>(accumulator.size()) + segment.begin;
+  const auto length = static_cast<std::size_t>(segment.length);
+  const std::span<float> target = accumulator.subspan(static_cast<std::size_t>(segment.begin), length);
+  std::vector<const float*> terms;
+  for (const Term& term : plan_.terms) {
+    if (term.message >= 0) {
+      terms.push_back(incoming(segment.buffer, static_cast<std::size_t>(term.message)));
+      continue;
+    }
+    std::vector<const float*> local;
+    for (const int l : term.local) local.push_back(slots[static_cast<std::size_t>(l)] + offset);
+    if (order_ == SumOrder::hierarchical) {
+      sum_of(std::span(node_sum_).first(length), local);
+      terms.push_back(node_sum_.data());
+    } else {
+      terms.push_back(local.front());
+    }
+  }
+  accumulate(target, terms);
+}
+
+void Reduction::run(std::span<const float* const> slots, std::span<float> accumulator) {
+  const auto block_elements = static_cast<std::int64_t>(accumulator.size());
+  const std::vector<Segment> parts = segments(block_elements);
+  if (parts.empty()) return;
+  post(parts.front(), slots, block_elements);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i + 1 < parts.size()) post(parts[i + 1], slots, block_elements);
+    world_.wait_all(receives_[parts[i].buffer], "another node's gradients");
+    add_up(parts[i], slots, accumulator);
+  }
+  for (auto& sends : sends_) {
+    world_.wait_all(sends, "a reduction's messages");
+    sends.clear();
+  }
+}
+
+}  // namespace lamina

@@ -1,0 +1,53 @@
+// The reduction of one unit's gradients into this rank's block, in segments, so that staging stays small.
+#pragma once
+
+#include <functional>
+#include <lamina/comm/fabric.hpp>
+#include <lamina/mpi/communicator.hpp>
+#include <span>
+#include <vector>
+
+#include "routes.hpp"
+
+namespace lamina {
+
+class Reduction {
+ public:
+  Reduction(const mpi::Communicator& world, const Topology& topology, SumOrder order);
+
+  // Staging for segments; called once. block_elements: of the largest unit.
+  void allocate(std::int64_t largest_block);
+  [[nodiscard]] std::uint64_t staging_bytes(std::int64_t largest_block) const;
+
+  // accumulator += all gradients of my block. slots[l]: the gradient of local rank l (all elements of the unit).
+  void run(std::span<const float* const> slots, std::span<float> accumulator);
+
+  [[nodiscard]] std::uint64_t floats_sent() const { return floats_sent_; }
+
+ private:
+  struct Segment {
+    std::int64_t begin = 0;  // within a block
+    std::int64_t length = 0;
+    std::size_t buffer = 0;  // which half of the staging
+  };
+  [[nodiscard]] std::int64_t segment_elements(std::int64_t largest_block) const;
+  [[nodiscard]] std::size_t outgoing_count() const;
+  [[nodiscard]] std::vector<Segment> segments(std::int64_t block_elements) const;
+  void post(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements);
+  void send_to_ward(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements, std::size_t ward);
+  void add_up(const Segment& segment, std::span<const float* const> slots, std::span<float> accumulator);
+  [[nodiscard]] float* incoming(std::size_t buffer, std::size_t message);
+  [[nodiscard]] float* outgoing(std::size_t buffer, std::size_t ward);
+
+  const mpi::Communicator& world_;
+  const Topology& topology_;
+  SumOrder order_;
+  Routes routes_;
+  SumPlan plan_;
+  std::int64_t segment_ = 0;
+  std::vector<float> incoming_, outgoing_, node_sum_;
+  std::vector<mpi::Request> receives_[2], sends_[2];
+  std::uint64_t floats_sent_ = 0;
+};
+
+}  // namespace lamina

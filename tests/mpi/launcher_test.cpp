@@ -1,0 +1,36 @@
+#include <gtest/gtest.h>
+
+#include <lamina/mpi/environment.hpp>
+#include <map>
+
+namespace lamina::mpi {
+namespace {
+
+Lookup variables(std::map<std::string, std::string> values) {
+  return [values = std::move(values)](const char* name) -> std::optional<std::string> {
+    const auto found = values.find(name);
+    return found == values.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+TEST(Launcher, NoLauncherSaysNothing) { EXPECT_EQ(launched_tasks(variables({})), std::nullopt); }
+
+TEST(Launcher, TheInnermostLauncherCounts) {
+  EXPECT_EQ(launched_tasks(variables({{"SLURM_NTASKS", "4"}})), 4);
+  EXPECT_EQ(launched_tasks(variables({{"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "4"}})), 4);
+  EXPECT_EQ(launched_tasks(variables({{"SLURM_NTASKS", "8"}, {"OMPI_COMM_WORLD_SIZE", "1"}})), 1);
+  EXPECT_EQ(launched_tasks(variables({{"PMI_SIZE", "3"}})), 3);
+  EXPECT_EQ(launched_tasks(variables({{"SLURM_NTASKS", "many"}})), std::nullopt);
+}
+
+TEST(Launcher, SingletonsOfALargerJobAreRefused) {
+  EXPECT_THROW(refuse_singletons(1, variables({{"SLURM_NTASKS", "4"}})), UsageError);
+  EXPECT_THROW(refuse_singletons(1, variables({{"PMI_SIZE", "2"}})), UsageError);
+  EXPECT_NO_THROW(refuse_singletons(1, variables({})));
+  EXPECT_NO_THROW(refuse_singletons(1, variables({{"SLURM_NTASKS", "1"}})));
+  EXPECT_NO_THROW(refuse_singletons(4, variables({{"SLURM_NTASKS", "4"}})));
+  EXPECT_NO_THROW(refuse_singletons(1, variables({{"SLURM_NTASKS", "4"}, {"OMPI_COMM_WORLD_SIZE", "1"}})));
+}
+
+}  // namespace
+}  // namespace lamina::mpi
