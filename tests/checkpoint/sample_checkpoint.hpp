@@ -1,0 +1,53 @@
+// A small model whose every value is known, and checkpoints of it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <lamina/base/error.hpp>
+#include <lamina/checkpoint/manifest.hpp>
+#include <lamina/checkpoint/shard_writer.hpp>
+#include <lamina/shard/flat_layout.hpp>
+
+namespace lamina::test {
+
+// Two units with tensors of 0, 1, 2, 7 and 1000 elements and more, one tied.
+[[nodiscard]] std::vector<UnitSpec> sample_units();
+
+// The value of one element: different for every tensor, element and kind; negative zero and tiny numbers included.
+[[nodiscard]] float sample_value(const std::string& tensor, std::int64_t element, StateKind kind);
+
+// The values of `range` of a unit (padding is 0).
+[[nodiscard]] std::vector<float> sample_values(const FlatLayout& layout, FlatRange range, StateKind kind);
+
+// Everything but files and side files.
+[[nodiscard]] Manifest sample_manifest(std::int64_t world);
+
+inline constexpr std::int64_t sample_alignment = 3;
+
+// Writes the shard file of one rank of `world`.
+ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int64_t rank, std::int64_t world);
+
+// Saves a whole checkpoint as `world` ranks would; returns its folder.
+std::filesystem::path save_sample(const std::filesystem::path& run, std::int64_t step, std::int64_t world,
+                                  std::int64_t keep = 0);
+
+// What() of the error of type E that `work` throws; fails the comparison with a plain text otherwise.
+template <typename E>
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return std::string("another exception: ") + error.what();
+  }
+  return "no exception";
+}
+
+// Changes one byte of a file.
+void flip_byte(const std::filesystem::path& path, std::uint64_t offset);
+
+}  // namespace lamina::test
