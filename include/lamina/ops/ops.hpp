@@ -44,10 +44,11 @@ struct AttentionShape {
 // One AdamW step on contiguous elements (Loshchilov and Hutter 2019, as torch.optim.AdamW computes it):
 //   g = grad_scale * grad;  p *= 1 - lr*weight_decay;  m = beta1*m + (1-beta1)*g;  v = beta2*v + (1-beta2)*g*g;
 //   p -= lr/bias1 * m / (sqrt(v)/sqrt(bias2) + eps),  bias_i = 1 - beta_i^t.
+// In double, because 1 - beta2 of a float beta2 is wrong in the fifth digit; the update itself computes in fp32.
 struct AdamWStep {
-  float lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   double bias1 = 1, bias2 = 1;
-  float grad_scale = 1;
+  double grad_scale = 1;
 };
 
 class Ops {

@@ -52,16 +52,16 @@ double block_sum_of_squares(const float* x, std::size_t n) {
 
 void CpuOps::do_adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
                       std::span<const float> grad, const AdamWStep& step) {
-  const Float8 grad_scale = splat(step.grad_scale);
-  const Float8 keep =
-      splat(static_cast<float>(1.0 - static_cast<double>(step.lr) * static_cast<double>(step.weight_decay)));
-  const Float8 beta1 = splat(step.beta1);
-  const Float8 beta2 = splat(step.beta2);
-  const Float8 rest1 = splat(static_cast<float>(1.0 - static_cast<double>(step.beta1)));
-  const Float8 rest2 = splat(static_cast<float>(1.0 - static_cast<double>(step.beta2)));
-  const Float8 step_size = splat(static_cast<float>(static_cast<double>(step.lr) / step.bias1));
-  const Float8 root_bias2 = splat(static_cast<float>(std::sqrt(step.bias2)));
-  const Float8 eps = splat(step.eps);
+  const auto constant = [](double x) { return splat(static_cast<float>(x)); };
+  const Float8 grad_scale = constant(step.grad_scale);
+  const Float8 keep = constant(1 - step.lr * step.weight_decay);
+  const Float8 beta1 = constant(step.beta1);
+  const Float8 beta2 = constant(step.beta2);
+  const Float8 rest1 = constant(1 - step.beta1);
+  const Float8 rest2 = constant(1 - step.beta2);
+  const Float8 step_size = constant(step.lr / step.bias1);
+  const Float8 root_bias2 = constant(std::sqrt(step.bias2));
+  const Float8 eps = constant(step.eps);
   constexpr std::int64_t cost = 4;
   constexpr std::int64_t grain = 4096;
   const auto count = static_cast<std::int64_t>(param.size());
