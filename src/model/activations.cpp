@@ -77,10 +77,9 @@ Activations lay_out_activations(Arena& arena, const ModelConfig& config, const A
   }
   all.final_x = x;
   all.scratch = take_scratch(arena, config, limits);
-  const std::int64_t chunk = std::min(head_chunk, tokens);
-  all.head.norm = take_stats(arena, config, chunk);
-  all.head.normed = arena.take(chunk, config.hidden);
-  all.head.logits = arena.take(chunk, config.vocab_size);
+  all.head.norm = take_stats(arena, config, limits.head_rows);
+  all.head.normed = arena.take(limits.head_rows, config.hidden);
+  all.head.logits = arena.take(limits.head_rows, config.vocab_size);
   if (limits.training) all.d_x = arena.take(tokens, config.hidden);
   if (limits.rope_positions > 0) all.rope_table = arena.take(limits.rope_positions, 2 * (config.head_dim / 2));
   return all;

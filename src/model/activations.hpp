@@ -57,6 +57,7 @@ class Arena {
 struct ActivationLimits {
   std::int64_t tokens = 0;
   std::int64_t rope_positions = 0;  // rows of the rope table; 0 without rope
+  std::int64_t head_rows = 0;       // tokens whose logits exist at once
   bool training = false;
 };
 

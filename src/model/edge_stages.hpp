@@ -43,7 +43,7 @@ class HeadStage {
   void loss_and_gradients(Ops& ops, const float* weights, float* gradients, ConstTensorView x, TensorView d_x,
                           std::span<const std::int32_t> labels, std::span<float> losses,
                           const HeadActivations& a) const;
-  // Logits of at most head_chunk tokens: a view into `a`.
+  // Logits of at most as many tokens as `a` has rows: a view into it.
   [[nodiscard]] TensorView logits(Ops& ops, const float* weights, ConstTensorView x, const HeadActivations& a) const;
 
  private:

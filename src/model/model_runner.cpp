@@ -19,6 +19,7 @@ ActivationLimits limits_of(const ModelConfig& config, std::int64_t max_sequences
   require(max_sequences >= 1 && max_seq_len >= 1, "a micro-batch holds tokens");
   return {.tokens = max_sequences * max_seq_len,
           .rope_positions = config.position == PositionKind::rope ? max_seq_len : 0,
+          .head_rows = std::min(head_chunk, max_sequences * max_seq_len),
           .training = training};
 }
 
