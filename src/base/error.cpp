@@ -7,7 +7,8 @@ std::string one_line(std::string_view problem, std::string_view why, std::string
   if (!why.empty()) line.append(": ").append(why);
   if (!fix.empty()) line.append("; ").append(fix);
   for (char& c : line) {
-    if (c == '\n' || c == '\r') c = ' ';
+    // Names from untrusted files may hold line ends, NUL or terminal escapes.
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
   }
   return line;
 }
