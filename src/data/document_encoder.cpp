@@ -1,0 +1,98 @@
+#include "json_line.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <lamina/base/error.hpp>
+#include <lamina/data/document_encoder.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+namespace {
+
+// Bytes of the character that begins at `at`, or 0 if it is ill-formed (Unicode 15, table 3-7).
+std::size_t well_formed_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U; };
+  const auto tail = [&](std::size_t i) { return byte(i) >= 0x80 && byte(i) <= 0xBF; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return tail(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned lowest = first == 0xE0 ? 0xA0 : 0x80, highest = first == 0xED ? 0x9F : 0xBF;
+    return byte(1) >= lowest && byte(1) <= highest && tail(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned lowest = first == 0xF0 ? 0x90 : 0x80, highest = first == 0xF4 ? 0x8F : 0xBF;
+    return byte(1) >= lowest && byte(1) <= highest && tail(2) && tail(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<std::size_t> first_ill_formed(std::string_view text) {
+  constexpr std::uint64_t high_bits = 0x8080808080808080;
+  for (std::size_t at = 0; at < text.size();) {
+    std::uint64_t eight = high_bits;
+    if (at + sizeof(eight) <= text.size()) std::memcpy(&eight, text.data() + at, sizeof(eight));
+    if ((eight & high_bits) == 0) {
+      at += sizeof(eight);
+      continue;
+    }
+    const std::size_t length = well_formed_length(text, at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::nullopt;
+}
+
+DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, bool append_eos) : tokenizer_(&tokenizer) {
+  if (append_eos) {
+    eos_ = tokenizer.eos();
+    if (!eos_) {
+      throw UsageError(one_line("cannot append an end-of-text token",
+                                "the tokenizer names none (eos_token in tokenizer_config.json)",
+                                "use --append-eos no"));
+    }
+  }
+  const std::vector<std::int32_t> plain = tokenizer.encode("a", false), full = tokenizer.encode("a", true);
+  const auto inside = std::search(full.begin(), full.end(), plain.begin(), plain.end());
+  if (inside == full.end()) {
+    throw DataError(one_line("cannot use this tokenizer for documents",
+                             "its post-processor changes more than the ends of a text", "use another tokenizer"));
+  }
+  prefix_.assign(full.begin(), inside);
+  suffix_.assign(inside + static_cast<std::ptrdiff_t>(plain.size()), full.end());
+}
+
+void DocumentEncoder::count_all(EncodedDocuments& out) const { out.loss_mask.resize(out.ids.size(), 1); }
+
+void DocumentEncoder::add_text(std::string_view text, bool begins, bool ends, const std::string& file,
+                               std::uint64_t offset, TokenizerWorkspace& workspace, EncodedDocuments& out) const {
+  if (!tokenizer_->pure_bytes()) {
+    if (const auto wrong = first_ill_formed(text)) {
+      throw DataError(one_line(fmt::format("{}: not UTF-8 at byte {}", file, offset + *wrong), "text files are UTF-8",
+                               "convert the file to UTF-8"));
+    }
+  }
+  if (begins) {
+    out.starts.push_back(out.ids.size());
+    out.ids.insert(out.ids.end(), prefix_.begin(), prefix_.end());
+  }
+  tokenizer_->encode_append(text, false, workspace, out.ids);
+  if (ends) {
+    out.ids.insert(out.ids.end(), suffix_.begin(), suffix_.end());
+    if (eos_) out.ids.push_back(*eos_);
+  }
+  count_all(out);
+}
+
+void DocumentEncoder::add_json_line(std::string_view line, const std::string& place, TokenizerWorkspace& workspace,
+                                    EncodedDocuments& out) const {
+  const nlohmann::json object = detail::parse_json_line(line, place);
+  add_text(detail::text_at(object, "text", place), true, true, place, 0, workspace, out);
+}
+
+}  // namespace lamina

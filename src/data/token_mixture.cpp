@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <lamina/base/check.hpp>
+#include <lamina/base/error.hpp>
+#include <lamina/data/token_mixture.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+namespace {
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+MixtureEntry parse_entry(std::string_view text, std::string_view key) {
+  if (text.empty())
+    throw UsageError(one_line(fmt::format("{}: empty name", key), "files are separated by commas", "remove a comma"));
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return {text, std::nullopt};
+  const std::optional<double> weight = number(trim(text.substr(colon + 1)));
+  if (!weight) return {text, std::nullopt};  // a colon inside a file's name
+  const std::string_view path = trim(text.substr(0, colon));
+  if (path.empty() || !(*weight > 0) || !std::isfinite(*weight)) {
+    throw UsageError(one_line(fmt::format("{}: cannot use '{}'", key, text),
+                              "an entry is FILE or FILE:WEIGHT with a weight above 0",
+                              "remove the file or give it a weight"));
+  }
+  return {path, weight};
+}
+
+}  // namespace
+
+std::vector<MixtureEntry> parse_mixture(std::string_view text, std::string_view key) {
+  std::vector<MixtureEntry> entries;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    entries.push_back(parse_entry(trim(text.substr(0, comma)), key));
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  for (const MixtureEntry& entry : entries) {
+    if (entry.weight.has_value() == entries.front().weight.has_value()) continue;
+    throw UsageError(
+        one_line(fmt::format("{}: {} {} a weight", key, entry.path.string(), entry.weight ? "has" : "has not"),
+                 "either every file has one or none has", "write FILE:WEIGHT for all of them"));
+  }
+  return entries;
+}
+
+std::vector<std::unique_ptr<TokenSource>> open_mixture(std::span<const MixtureEntry> entries,
+                                                       const Tokenizer* tokenizer) {
+  std::vector<std::unique_ptr<TokenSource>> sources;
+  for (const MixtureEntry& entry : entries) sources.push_back(open_token_source(entry.path, tokenizer));
+  return sources;
+}
+
+bool needs_tokenizer(std::span<const MixtureEntry> entries) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const MixtureEntry& entry) { return needs_tokenizer(entry.path); });
+}
+
+TokenMixture::TokenMixture(std::span<const MixtureEntry> entries, std::vector<std::unique_ptr<TokenSource>> sources,
+                           std::int64_t seq_len, std::uint64_t seed)
+    : sources_(std::move(sources)),
+      seq_len_(seq_len),
+      weighted_(!entries.empty() && entries.front().weight.has_value()) {
+  require(entries.size() == sources_.size() && !entries.empty() && seq_len >= 1, "one source for each entry");
+  std::vector<SampleStream> streams;
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const TokenSource& source = *sources_[i];
+    const std::int64_t windows = (source.size() - 1) / seq_len;
+    if (source.size() < 1 || windows < 1) {
+      throw DataError(one_line(fmt::format("{}: {} tokens are less than one window", source.name(), source.size()),
+                               fmt::format("data.seq_len = {} needs {} tokens", seq_len, seq_len + 1),
+                               "lower data.seq_len or give more data"));
+    }
+    all += static_cast<std::uint64_t>(windows);
+    ends_.push_back(all);
+    streams.push_back({static_cast<std::uint64_t>(windows), entries[i].weight.value_or(1)});
+  }
+  if (!weighted_) streams = {{all, 1}};
+  sampler_.emplace(seed, streams);
+}
+
+TokenMixture::Place TokenMixture::sample(std::uint64_t index) const {
+  const Draw draw = sampler_->at(index);
+  std::size_t source = draw.stream;
+  std::uint64_t window = draw.window;
+  if (!weighted_) {
+    source = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), window) - ends_.begin());
+    if (source > 0) window -= ends_[source - 1];
+  }
+  return {sources_[source].get(), static_cast<std::int64_t>(window) * seq_len_};
+}
+
+std::uint64_t TokenMixture::windows() const { return ends_.back(); }
+
+std::int64_t TokenMixture::tokens() const {
+  std::int64_t sum = 0;
+  for (const auto& source : sources_) sum += source->size();
+  return sum;
+}
+
+std::int64_t TokenMixture::unused_tokens() const {
+  std::int64_t sum = 0;
+  for (const auto& source : sources_) sum += (source->size() - 1) % seq_len_;
+  return sum;
+}
+
+}  // namespace lamina

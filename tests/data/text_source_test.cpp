@@ -1,0 +1,106 @@
+#include "data/scratch_folder.hpp"
+
+#include <lamina/data/document_encoder.hpp>
+#include <lamina/data/multiple_choice.hpp>
+#include <lamina/data/token_source.hpp>
+#include <lamina/tokenizer/tokenizer.hpp>
+
+#include <gmock/gmock.h>
+
+namespace lamina {
+namespace {
+
+using test::error_of;
+using test::ScratchFolder;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::int32_t> all_tokens(const TokenSource& source) {
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(source.size()));
+  source.read(0, ids);
+  return ids;
+}
+
+TEST(TextSource, ATextFileIsItsBytes) {
+  const ScratchFolder folder;
+  const Tokenizer tokenizer = Tokenizer::byte();
+  const auto source = open_token_source(folder.write("a.txt", std::string("ab\xff\n")), &tokenizer);
+  EXPECT_THAT(all_tokens(*source), ElementsAre('a', 'b', 255, '\n'));
+  EXPECT_THAT(source->document_starts(), ElementsAre(0));
+  EXPECT_EQ(source->declared_vocab(), 257);
+  EXPECT_FALSE(source->has_loss_mask());
+  EXPECT_EQ(open_token_source(folder.write("empty.txt", ""), &tokenizer)->size(), 0);
+}
+
+TEST(TextSource, JsonLinesAreDocuments) {
+  const ScratchFolder folder;
+  const Tokenizer tokenizer = Tokenizer::byte();
+  const auto path = folder.write("a.jsonl", "{\"text\": \"a\\n\"}\r\n\n{\"id\": 1, \"text\": \"\"}\n{\"text\": \"b\"}");
+  const auto source = open_token_source(path, &tokenizer);
+  EXPECT_THAT(all_tokens(*source), ElementsAre('a', '\n', 256, 256, 'b', 256));
+  EXPECT_THAT(source->document_starts(), ElementsAre(0, 3, 4));
+}
+
+TEST(TextSource, BrokenLinesAreNamed) {
+  const ScratchFolder folder;
+  const Tokenizer tokenizer = Tokenizer::byte();
+  const auto refusal = [&](const std::string& text) {
+    const auto path = folder.write("a.jsonl", text);
+    return error_of([&] { static_cast<void>(open_token_source(path, &tokenizer)); });
+  };
+  EXPECT_THAT(refusal("{\"text\": \"a\"}\n{\"text\": \"b}\n"), AllOf(HasSubstr("a.jsonl:2"), HasSubstr("at byte")));
+  EXPECT_THAT(refusal("{\"text\": 1}"), AllOf(HasSubstr("a.jsonl:1"), HasSubstr("no text at 'text'")));
+  EXPECT_THAT(refusal("{\"tex\": \"a\"}"), HasSubstr("no key 'text'"));
+  EXPECT_THAT(refusal("[1]"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(refusal("{\"text\": \"a\", \"text\": \"b\"}"), HasSubstr("given twice"));
+  EXPECT_THAT(refusal("{\"text\": \"\xff\"}"), HasSubstr("a.jsonl:1"));
+  EXPECT_THAT(refusal("{\"text\": \"\\ud800\"}"), HasSubstr("a.jsonl:1"));
+}
+
+TEST(Utf8, FindsTheFirstIllFormedByte) {
+  EXPECT_EQ(first_ill_formed(""), std::nullopt);
+  EXPECT_EQ(first_ill_formed("plain ASCII text, longer than eight bytes"), std::nullopt);
+  EXPECT_EQ(first_ill_formed("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xED\x9F\xBF\xF4\x8F\xBF\xBF"), std::nullopt);
+  for (const std::string bad : {"\x80", "\xC0\x80", "\xC3", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80",
+                                "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "\xFF", "\xC3\x28"}) {
+    EXPECT_EQ(first_ill_formed("0123456789" + bad), 10U);
+    EXPECT_EQ(first_ill_formed("0123456789" + bad + "tail of the text"), 10U);
+  }
+}
+
+TEST(MultipleChoice, ReadsQuestions) {
+  const ScratchFolder folder;
+  const auto path =
+      folder.write("q.jsonl",
+                   "{\"context\": \"The sky is\", \"choices\": [\" blue\", \" green\"], \"answer\": 0, \"id\": 7}\n\n"
+                   "{\"context\": \"\", \"choices\": [\"a\", \"b\", \"c\"], \"answer\": 2}\n");
+  const auto questions = read_multiple_choice(path);
+  ASSERT_EQ(questions.size(), 2U);
+  EXPECT_EQ(questions[0].context, "The sky is");
+  EXPECT_THAT(questions[0].choices, ElementsAre(" blue", " green"));
+  EXPECT_EQ(questions[1].answer, 2U);
+}
+
+TEST(MultipleChoice, RefusesWithThePlace) {
+  const auto refusal = [](const char* line) {
+    return error_of([&] { static_cast<void>(parse_multiple_choice(line, "q:3")); });
+  };
+  for (const char* bad :
+       {"{", "[]", "{}", R"({"context": 1, "choices": ["a", "b"], "answer": 0})",
+        R"({"context": "c", "choices": ["a"], "answer": 0})", R"({"context": "c", "choices": ["a", ""], "answer": 0})",
+        R"({"context": "c", "choices": ["a", 2], "answer": 0})",
+        R"({"context": "c", "choices": ["a", "b"], "answer": 2})",
+        R"({"context": "c", "choices": ["a", "b"], "answer": -1})",
+        R"({"context": "c", "choices": ["a", "b"], "answer": "0"})",
+        R"({"context": "c", "choices": "ab", "answer": 0})",
+        R"({"context": "c", "choices": ["a", "b"], "answer": 0.5})", R"({"context": "c", "choices": ["a", "b"]})"}) {
+    EXPECT_THAT(refusal(bad), HasSubstr("q:3: ")) << bad;
+  }
+  const ScratchFolder folder;
+  const auto empty = folder.write("e.jsonl", "\n");
+  EXPECT_THAT(error_of([&] { static_cast<void>(read_multiple_choice(empty)); }), HasSubstr("no questions"));
+}
+
+}  // namespace
+}  // namespace lamina
