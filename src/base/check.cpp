@@ -1,8 +1,9 @@
-#include <fmt/format.h>
-
 #include <filesystem>
+
 #include <lamina/base/check.hpp>
 #include <lamina/base/error.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 

@@ -1,4 +1,5 @@
 #include <cmath>
+
 #include <lamina/base/exact_sum.hpp>
 
 namespace lamina {
@@ -18,7 +19,7 @@ void ExactSum::add(double term) {
   }
   if (std::abs(term) < too_small) return;
   int exponent = 0;
-  const double fraction = std::frexp(term, &exponent);                       // term = fraction * 2^exponent
+  const double fraction = std::frexp(term, &exponent);                        // term = fraction * 2^exponent
   const auto mantissa = static_cast<std::int64_t>(std::ldexp(fraction, 53));  // exact: 53 bits
   const int shift = exponent - 53 - lowest_exponent;                          // bit position of the mantissa's bit 0
   const auto limb = static_cast<std::size_t>(shift / limb_bits);
@@ -60,7 +61,8 @@ double ExactSum::value() const {
     for (std::size_t i = 0; i < limb_count; ++i) copy.words_[i] = -copy.words_[i];
     copy.normalise();
   }
-  // After normalising, limbs below the top one lie in [0, 2^32): adding from the top down rounds only in the last terms.
+  // After normalising, limbs below the top one lie in [0, 2^32): adding from the top down rounds only in the last
+  // terms.
   double sum = 0;
   for (std::size_t i = limb_count; i-- > 0;) {
     sum += std::ldexp(static_cast<double>(copy.words_[i]), static_cast<int>(i) * limb_bits + lowest_exponent);

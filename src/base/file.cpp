@@ -1,15 +1,16 @@
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <utility>
-#include <lamina/base/error.hpp>
-#include <lamina/base/file.hpp>
 #include <sstream>
 #include <system_error>
+#include <utility>
+
+#include <lamina/base/error.hpp>
+#include <lamina/base/file.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace lamina {
 
@@ -73,8 +74,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   } catch (const std::system_error& error) {
     std::error_code ignored;
     std::filesystem::remove(temporary, ignored);
-    throw Error(code, one_line(fmt::format("cannot write {}", path.string()),
-                                                          error.code().message(), "free space or choose another folder"));
+    throw Error(code, one_line(fmt::format("cannot write {}", path.string()), error.code().message(),
+                               "free space or choose another folder"));
   }
 }
 

@@ -1,7 +1,8 @@
-#include <xxhash.h>
+#include <new>
 
 #include <lamina/base/hash.hpp>
-#include <new>
+
+#include <xxhash.h>
 
 namespace lamina {
 
@@ -20,8 +21,6 @@ void Xxh3Stream::update(const void* bytes, std::size_t size) {
   XXH3_64bits_update(static_cast<XXH3_state_t*>(state_.get()), bytes, size);
 }
 
-std::uint64_t Xxh3Stream::digest() const {
-  return XXH3_64bits_digest(static_cast<const XXH3_state_t*>(state_.get()));
-}
+std::uint64_t Xxh3Stream::digest() const { return XXH3_64bits_digest(static_cast<const XXH3_state_t*>(state_.get())); }
 
 }  // namespace lamina

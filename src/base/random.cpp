@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numbers>
+
 #include <lamina/base/check.hpp>
 #include <lamina/base/hash.hpp>
 #include <lamina/base/random.hpp>
-#include <numbers>
 
 namespace lamina {
 

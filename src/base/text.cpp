@@ -1,11 +1,12 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <lamina/base/text.hpp>
 #include <numeric>
 #include <vector>
+
+#include <lamina/base/text.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 

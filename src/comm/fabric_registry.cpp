@@ -1,10 +1,10 @@
-#include <fmt/format.h>
+#include "nccl/nccl_fabric.hpp"
 
 #include <lamina/base/error.hpp>
 #include <lamina/comm/fabric_registry.hpp>
 #include <lamina/comm/mpi_fabric.hpp>
 
-#include "nccl/nccl_fabric.hpp"
+#include <fmt/format.h>
 
 namespace lamina {
 

@@ -79,6 +79,8 @@ void add_train(Options& out) {
                                from_zero, in(&TrainSection::eval_sequences)));
   out.push_back(
       integer_option("train", "log_every", "steps between lines of the log", from_one, in(&TrainSection::log_every)));
+  out.push_back(integer_option("train", "stop_at", "save and end after this step, to be resumed later; 0: go on to the end",
+                               from_zero, in(&TrainSection::stop_at)));
 }
 
 void add_optim(Options& out) {

@@ -51,6 +51,7 @@ void check_ranges(Problems& problems, const RunConfig& config) {
   at_least(problems, "train.eval_every", config.train.eval_every, 0);
   at_least(problems, "train.eval_sequences", config.train.eval_sequences, 0);
   at_least(problems, "train.log_every", config.train.log_every, 1);
+  at_least(problems, "train.stop_at", config.train.stop_at, 0);
   at_least(problems, "checkpoint.every", config.checkpoint.every, 0);
   at_least(problems, "checkpoint.keep", config.checkpoint.keep, 0);
   at_least(problems, "compute.threads", config.compute.threads, 1);

@@ -1,9 +1,10 @@
-#include <fmt/format.h>
+#include <utility>
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/text.hpp>
 #include <lamina/device/device.hpp>
-#include <utility>
+
+#include <fmt/format.h>
 
 namespace lamina {
 

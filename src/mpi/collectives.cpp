@@ -1,11 +1,12 @@
-#include <fmt/format.h>
+#include "handles.hpp"
 
 #include <algorithm>
-#include <lamina/base/error.hpp>
-#include <lamina/mpi/check.hpp>
 #include <numeric>
 
-#include "handles.hpp"
+#include <lamina/base/error.hpp>
+#include <lamina/mpi/check.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina::mpi {
 
@@ -17,7 +18,8 @@ void Communicator::barrier(std::string_view what) const {
 
 void Communicator::sum(std::span<std::int64_t> values, std::string_view what) const {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T, MPI_SUM, handle_->comm, &request),
+  check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T, MPI_SUM,
+                       handle_->comm, &request),
         "MPI_Iallreduce");
   handle_->complete(request, what);
 }
@@ -32,8 +34,12 @@ std::int64_t extreme(const Communicator& comm, std::int64_t value, std::string_v
 
 }  // namespace
 
-std::int64_t Communicator::max(std::int64_t value, std::string_view what) const { return extreme(*this, value, what, true); }
-std::int64_t Communicator::min(std::int64_t value, std::string_view what) const { return extreme(*this, value, what, false); }
+std::int64_t Communicator::max(std::int64_t value, std::string_view what) const {
+  return extreme(*this, value, what, true);
+}
+std::int64_t Communicator::min(std::int64_t value, std::string_view what) const {
+  return extreme(*this, value, what, false);
+}
 
 std::vector<std::int64_t> Communicator::all_gather(std::span<const std::int64_t> values, std::string_view what) const {
   std::vector<std::int64_t> all(values.size() * static_cast<std::size_t>(size()));
@@ -52,8 +58,8 @@ std::vector<std::string> Communicator::all_gather(const std::string& text, std::
   std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), 0);
   std::string joined(static_cast<std::size_t>(begins.back() + counts.back()), '\0');
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallgatherv(text.data(), static_cast<int>(text.size()), MPI_CHAR, joined.data(), counts.data(), begins.data(),
-                        MPI_CHAR, handle_->comm, &request),
+  check(MPI_Iallgatherv(text.data(), static_cast<int>(text.size()), MPI_CHAR, joined.data(), counts.data(),
+                        begins.data(), MPI_CHAR, handle_->comm, &request),
         "MPI_Iallgatherv");
   handle_->complete(request, what);
   std::vector<std::string> result;
@@ -87,9 +93,10 @@ void Communicator::agree(const std::function<void()>& work, std::string_view wha
   const std::vector<std::string> messages = all_gather(message, what);
   const std::vector<std::string> hosts = all_gather(host_name(), what);
   const auto who = static_cast<std::size_t>(failed - codes.begin());
-  const bool everybody = std::all_of(messages.begin(), messages.end(), [&](const std::string& m) { return m == messages[who]; });
+  const bool everybody =
+      std::all_of(messages.begin(), messages.end(), [&](const std::string& m) { return m == messages[who]; });
   throw AgreedError(static_cast<ExitCode>(*failed),
-              everybody ? messages[who] : fmt::format("rank {} on {}: {}", who, hosts[who], messages[who]));
+                    everybody ? messages[who] : fmt::format("rank {} on {}: {}", who, hosts[who], messages[who]));
 }
 
 }  // namespace lamina::mpi

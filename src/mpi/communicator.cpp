@@ -1,14 +1,15 @@
-#include <fmt/format.h>
-#include <sched.h>
+#include "handles.hpp"
 
 #include <algorithm>
 #include <array>
-#include <lamina/base/error.hpp>
-#include <lamina/mpi/check.hpp>
 #include <thread>
 #include <utility>
 
-#include "handles.hpp"
+#include <lamina/base/error.hpp>
+#include <lamina/mpi/check.hpp>
+
+#include <fmt/format.h>
+#include <sched.h>
 
 namespace lamina::mpi {
 
@@ -26,7 +27,8 @@ bool Request::test() {
   return done != 0;
 }
 
-Communicator::Handle::Handle(MPI_Comm comm_, std::chrono::duration<double> deadline_) : comm(comm_), deadline(deadline_) {
+Communicator::Handle::Handle(MPI_Comm comm_, std::chrono::duration<double> deadline_)
+    : comm(comm_), deadline(deadline_) {
   check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
@@ -53,9 +55,10 @@ void Communicator::Handle::complete(MPI_Request& request, std::string_view what)
     std::this_thread::sleep_for(nap);
     nap = std::min(nap * 2, longest_nap);
     if (Clock::now() - begin > deadline) {
-      throw PeerError(one_line(fmt::format("rank {} on {} waited {:.0f} s for {}", rank, host_name(), deadline.count(), what),
-                               "another rank has stopped or the network is lost",
-                               "look at the other ranks' hosts and start the job again; run.deadline_s sets the patience"));
+      throw PeerError(
+          one_line(fmt::format("rank {} on {} waited {:.0f} s for {}", rank, host_name(), deadline.count(), what),
+                   "another rank has stopped or the network is lost",
+                   "look at the other ranks' hosts and start the job again; run.deadline_s sets the patience"));
     }
   }
 }
@@ -96,14 +99,16 @@ Communicator Communicator::split(int colour, int key) const {
 
 Communicator Communicator::split_by_node() const {
   MPI_Comm part = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(handle_->comm, MPI_COMM_TYPE_SHARED, handle_->rank, MPI_INFO_NULL, &part), "MPI_Comm_split_type");
+  check(MPI_Comm_split_type(handle_->comm, MPI_COMM_TYPE_SHARED, handle_->rank, MPI_INFO_NULL, &part),
+        "MPI_Comm_split_type");
   return Communicator(std::make_unique<Handle>(part, handle_->deadline));
 }
 
 Request Communicator::send(std::span<const float> data, int to, int tag) const {
   Request result;
   result.handle_ = std::make_unique<Request::Handle>();
-  check(MPI_Isend(data.data(), static_cast<int>(data.size()), MPI_FLOAT, to, tag, handle_->comm, &result.handle_->request),
+  check(MPI_Isend(data.data(), static_cast<int>(data.size()), MPI_FLOAT, to, tag, handle_->comm,
+                  &result.handle_->request),
         "MPI_Isend");
   return result;
 }
@@ -111,7 +116,8 @@ Request Communicator::send(std::span<const float> data, int to, int tag) const {
 Request Communicator::receive(std::span<float> data, int from, int tag) const {
   Request result;
   result.handle_ = std::make_unique<Request::Handle>();
-  check(MPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_FLOAT, from, tag, handle_->comm, &result.handle_->request),
+  check(MPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_FLOAT, from, tag, handle_->comm,
+                  &result.handle_->request),
         "MPI_Irecv");
   return result;
 }

@@ -1,12 +1,13 @@
-#include <fmt/format.h>
-#include <mpi.h>
-
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <exception>
+
 #include <lamina/mpi/check.hpp>
 #include <lamina/mpi/environment.hpp>
+
+#include <fmt/format.h>
+#include <mpi.h>
 
 namespace lamina::mpi {
 

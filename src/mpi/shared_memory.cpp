@@ -1,9 +1,10 @@
+#include "handles.hpp"
+
 #include <cstdint>
 #include <cstring>
-#include <lamina/mpi/check.hpp>
 #include <vector>
 
-#include "handles.hpp"
+#include <lamina/mpi/check.hpp>
 
 namespace lamina::mpi {
 
@@ -24,8 +25,8 @@ struct SharedMemory::Handle {
 };
 
 SharedMemory::SharedMemory(const Communicator& node, std::size_t bytes) {
-  // The parts lie one after another from an address that MPI chooses; a page of slack lets each begin on a page. The segment is
-  // mapped at a page boundary in every process, so all processes round to the same place.
+  // The parts lie one after another from an address that MPI chooses; a page of slack lets each begin on a page. The
+  // segment is mapped at a page boundary in every process, so all processes round to the same place.
   const std::size_t rounded = (bytes + page - 1) / page * page;
   MPI_Win window = MPI_WIN_NULL;
   void* own = nullptr;

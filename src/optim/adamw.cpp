@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+
 #include <lamina/optim/adamw.hpp>
 
 namespace lamina {
@@ -25,7 +26,8 @@ GradientScale gradient_scale(double sum_of_squares, std::int64_t tokens, double 
   return result;
 }
 
-void adamw_step(WeightStore& store, Ops& ops, const OptimSection& optim, std::int64_t step, double lr, double grad_scale) {
+void adamw_step(WeightStore& store, Ops& ops, const OptimSection& optim, std::int64_t step, double lr,
+                double grad_scale) {
   AdamWStep hyper;
   hyper.lr = static_cast<float>(lr);
   hyper.beta1 = static_cast<float>(optim.beta1);
@@ -41,8 +43,8 @@ void adamw_step(WeightStore& store, Ops& ops, const OptimSection& optim, std::in
       const auto begin = static_cast<std::size_t>(span.flat_offset - shard.range.begin);
       const auto length = static_cast<std::size_t>(span.length);
       hyper.weight_decay = layout.unit().tensors[span.tensor].decay ? static_cast<float>(optim.weight_decay) : 0.0F;
-      ops.adamw(shard.param.subspan(begin, length), shard.exp_avg.subspan(begin, length), shard.exp_avg_sq.subspan(begin, length),
-                shard.grad.subspan(begin, length), hyper);
+      ops.adamw(shard.param.subspan(begin, length), shard.exp_avg.subspan(begin, length),
+                shard.exp_avg_sq.subspan(begin, length), shard.grad.subspan(begin, length), hyper);
     }
     store.mark_updated(unit);
   }

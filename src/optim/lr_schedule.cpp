@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <lamina/optim/lr_schedule.hpp>
 #include <numbers>
+
+#include <lamina/optim/lr_schedule.hpp>
 
 namespace lamina {
 
@@ -21,8 +22,10 @@ double learning_rate(const OptimSection& optim, std::int64_t step, std::int64_t 
   if (step <= optim.warmup) return optim.lr * static_cast<double>(step) / static_cast<double>(optim.warmup);
   const double x = progress(step, optim.warmup, total_steps);
   switch (optim.schedule) {
-    case ScheduleKind::constant: return optim.lr;
-    case ScheduleKind::linear: return toward_end(optim, x);
+    case ScheduleKind::constant:
+      return optim.lr;
+    case ScheduleKind::linear:
+      return toward_end(optim, x);
     case ScheduleKind::cosine:
       return optim.min_lr + (optim.lr - optim.min_lr) * 0.5 * (1.0 + std::cos(std::numbers::pi * x));
     case ScheduleKind::wsd: {

@@ -1,7 +1,8 @@
 #include <algorithm>
+#include <utility>
+
 #include <lamina/base/check.hpp>
 #include <lamina/shard/flat_layout.hpp>
-#include <utility>
 
 namespace lamina {
 

@@ -23,7 +23,8 @@ std::span<const float> ReplicatedStore::get(std::size_t unit) {
 
 void ReplicatedStore::reduce(std::size_t unit) {
   const FlatRange own = layouts_.at(unit).block_range(own_block());
-  reduce_into(unit, whole(grad_, unit).subspan(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.length())));
+  reduce_into(unit,
+              whole(grad_, unit).subspan(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.length())));
 }
 
 void ReplicatedStore::finish_gradients() {
@@ -32,7 +33,8 @@ void ReplicatedStore::finish_gradients() {
   for (std::size_t unit = 0; unit < unit_count(); ++unit) {
     const FlatRange own = layouts_[unit].block_range(own_block());
     const std::span<float> grad = whole(grad_, unit);
-    fabric_.gather_start(slot, grad.subspan(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.length())));
+    fabric_.gather_start(slot,
+                         grad.subspan(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.length())));
     const std::span<const float> full = fabric_.gather_finish(slot);
     std::copy(full.begin(), full.end(), grad.begin());
     fabric_.release(slot);
@@ -42,7 +44,10 @@ void ReplicatedStore::finish_gradients() {
 void ReplicatedStore::clear_gradients() { std::fill_n(grad_.floats(), total_, 0.0F); }
 
 OptimizerShard ReplicatedStore::optimizer_shard(std::size_t unit) {
-  return {{0, layouts_.at(unit).padded_elements()}, whole(param_, unit), whole(exp_avg_, unit), whole(exp_avg_sq_, unit),
+  return {{0, layouts_.at(unit).padded_elements()},
+          whole(param_, unit),
+          whole(exp_avg_, unit),
+          whole(exp_avg_sq_, unit),
           whole(grad_, unit)};
 }
 

@@ -1,6 +1,7 @@
 #include "sharded_store.hpp"
 
 #include <algorithm>
+
 #include <lamina/base/check.hpp>
 
 namespace lamina {
@@ -46,8 +47,8 @@ void ShardedStore::reduce(std::size_t unit) { reduce_into(unit, block(grad_, uni
 void ShardedStore::clear_gradients() { std::fill_n(grad_.floats(), total_, 0.0F); }
 
 OptimizerShard ShardedStore::optimizer_shard(std::size_t unit) {
-  return {layouts_.at(unit).block_range(own_block()), block(param_, unit), block(exp_avg_, unit), block(exp_avg_sq_, unit),
-          block(grad_, unit)};
+  return {layouts_.at(unit).block_range(own_block()), block(param_, unit), block(exp_avg_, unit),
+          block(exp_avg_sq_, unit), block(grad_, unit)};
 }
 
 }  // namespace lamina

@@ -1,9 +1,10 @@
 #include "store_base.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
 #include <lamina/base/check.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 
@@ -19,7 +20,8 @@ StoreBase::StoreBase(const StorePlan& plan, Fabric& fabric)
 
 void StoreBase::begin_gather(std::size_t unit) {
   Unit& u = units_.at(unit);
-  require(u.state == UnitState::sharded, fmt::format("gather of unit {} which is not sharded", layouts_[unit].unit().name));
+  require(u.state == UnitState::sharded,
+          fmt::format("gather of unit {} which is not sharded", layouts_[unit].unit().name));
   u.state = UnitState::gathering;
   u.gathered_version = u.version;
   ++counters_.gathers[unit];
@@ -29,7 +31,8 @@ void StoreBase::begin_gather(std::size_t unit) {
 void StoreBase::check_gathered(std::size_t unit) {
   Unit& u = units_.at(unit);
   require(u.state != UnitState::sharded, fmt::format("get of unit {} without gather", layouts_[unit].unit().name));
-  require(u.gathered_version == u.version, fmt::format("unit {} was gathered before its last update", layouts_[unit].unit().name));
+  require(u.gathered_version == u.version,
+          fmt::format("unit {} was gathered before its last update", layouts_[unit].unit().name));
   u.state = UnitState::full;
 }
 
@@ -53,12 +56,14 @@ std::span<float> StoreBase::gradient(std::size_t unit) {
     gradient_slot_used_[slot] = true;
     next_gradient_slot_ = (slot + 1) % count;
     u.gradient_slot = static_cast<int>(slot);
-    counters_.most_gradient_slots = std::max(
-        counters_.most_gradient_slots, static_cast<int>(std::count(gradient_slot_used_.begin(), gradient_slot_used_.end(), true)));
+    counters_.most_gradient_slots =
+        std::max(counters_.most_gradient_slots,
+                 static_cast<int>(std::count(gradient_slot_used_.begin(), gradient_slot_used_.end(), true)));
     const std::span<float> fresh = fabric_.gradient(u.gradient_slot);
     // Padding takes part in the reduction: it must not carry another unit's gradient.
     const auto padded = static_cast<std::size_t>(layouts_[unit].padded_elements());
-    std::fill(fresh.begin() + static_cast<std::ptrdiff_t>(elements), fresh.begin() + static_cast<std::ptrdiff_t>(padded), 0.0F);
+    std::fill(fresh.begin() + static_cast<std::ptrdiff_t>(elements),
+              fresh.begin() + static_cast<std::ptrdiff_t>(padded), 0.0F);
     u.gradient_data = fresh.first(elements);
   }
   return u.gradient_data;

@@ -1,6 +1,7 @@
 #include <functional>
-#include <lamina/shard/unit_spec.hpp>
 #include <numeric>
+
+#include <lamina/shard/unit_spec.hpp>
 
 namespace lamina {
 

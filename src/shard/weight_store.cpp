@@ -1,13 +1,14 @@
-#include <algorithm>
-#include <lamina/shard/weight_store.hpp>
-
 #include "replicated_store.hpp"
 #include "sharded_store.hpp"
+
+#include <algorithm>
+
+#include <lamina/shard/weight_store.hpp>
 
 namespace lamina {
 
 namespace {
-constexpr int gradient_slots = 2;  // one being computed, one being reduced
+constexpr int gradient_slots = 2;           // one being computed, one being reduced
 constexpr std::uint64_t state_buffers = 4;  // parameters, two moments, gradient accumulator
 }  // namespace
 

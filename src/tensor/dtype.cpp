@@ -1,6 +1,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+
 #include <lamina/tensor/dtype.hpp>
 
 namespace lamina {
@@ -9,9 +10,12 @@ std::size_t size_of(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
 
 std::string_view name_of(DType dtype) {
   switch (dtype) {
-    case DType::f32: return "F32";
-    case DType::f16: return "F16";
-    case DType::bf16: return "BF16";
+    case DType::f32:
+      return "F32";
+    case DType::f16:
+      return "F16";
+    case DType::bf16:
+      return "BF16";
   }
   return "?";
 }

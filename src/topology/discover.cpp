@@ -1,13 +1,14 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <sched.h>
-
 #include <algorithm>
-#include <lamina/base/error.hpp>
-#include <lamina/topology/discover.hpp>
 #include <map>
 #include <set>
 #include <sstream>
+
+#include <lamina/base/error.hpp>
+#include <lamina/topology/discover.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
 
 namespace lamina {
 
@@ -51,8 +52,9 @@ Topology discover_topology(const mpi::Communicator& world, std::int64_t pretend_
   std::int64_t node = 0;
   if (pretend_nodes > 0) {
     if (world.size() % pretend_nodes != 0) {
-      throw UsageError(one_line(fmt::format("run.pretend_nodes = {} does not divide {} ranks", pretend_nodes, world.size()),
-                                "pretended nodes are equal", "choose a divisor"));
+      throw UsageError(
+          one_line(fmt::format("run.pretend_nodes = {} does not divide {} ranks", pretend_nodes, world.size()),
+                   "pretended nodes are equal", "choose a divisor"));
     }
     node = world.rank() / (world.size() / pretend_nodes);
   } else {
@@ -65,7 +67,8 @@ Topology discover_topology(const mpi::Communicator& world, std::int64_t pretend_
   return Topology(world.rank(), nodes, world.all_gather(mpi::Communicator::host_name(), "the hosts of all ranks"));
 }
 
-std::vector<RankPlacement> gather_placements(const mpi::Communicator& world, const Topology& topology, std::int64_t threads) {
+std::vector<RankPlacement> gather_placements(const mpi::Communicator& world, const Topology& topology,
+                                             std::int64_t threads) {
   const std::vector<std::string> cores = world.all_gather(join_cores(own_cores()), "the cores of all ranks");
   std::vector<RankPlacement> placements;
   for (int rank = 0; rank < world.size(); ++rank) {
@@ -79,11 +82,12 @@ std::string placement_table(const std::vector<RankPlacement>& placements) {
   constexpr std::size_t most_rows = 16;  // the pattern is clear from the first ranks
   std::size_t width = 4;
   for (const RankPlacement& place : placements) width = std::max(width, place.host.size());
-  std::string table = fmt::format("{:>6} {:>5} {:>6} {:<{}} {:>8}  {}", "rank", "node", "local", "host", width, "threads", "cores");
+  std::string table =
+      fmt::format("{:>6} {:>5} {:>6} {:<{}} {:>8}  {}", "rank", "node", "local", "host", width, "threads", "cores");
   for (std::size_t i = 0; i < std::min(most_rows, placements.size()); ++i) {
     const RankPlacement& place = placements[i];
-    table += fmt::format("\n{:>6} {:>5} {:>6} {:<{}} {:>8}  {} ({})", place.rank, place.node, place.local_rank, place.host, width,
-                         place.threads, place.cores.size(), core_ranges(place.cores));
+    table += fmt::format("\n{:>6} {:>5} {:>6} {:<{}} {:>8}  {} ({})", place.rank, place.node, place.local_rank,
+                         place.host, width, place.threads, place.cores.size(), core_ranges(place.cores));
   }
   if (placements.size() > most_rows) table += fmt::format("\n   ... and {} more ranks", placements.size() - most_rows);
   return table;
@@ -101,18 +105,20 @@ std::vector<std::string> placement_warnings(const std::vector<RankPlacement>& pl
   std::vector<std::string> warnings;
   for (const auto& [host, use] : hosts) {
     if (use.second > static_cast<std::int64_t>(use.first.size())) {
-      warnings.push_back(fmt::format("{} threads share {} cores on {}: ranks will wait for each other; use fewer ranks or "
-                                     "threads, or more cores a task",
-                                     use.second, use.first.size(), host));
+      warnings.push_back(
+          fmt::format("{} threads share {} cores on {}: ranks will wait for each other; use fewer ranks or "
+                      "threads, or more cores a task",
+                      use.second, use.first.size(), host));
     }
   }
   if (!warnings.empty()) return warnings;
   for (const RankPlacement& place : placements) {
     const auto wanted = masks[place.host + " cores " + core_ranges(place.cores)];
     if (wanted > static_cast<std::int64_t>(place.cores.size())) {
-      warnings.push_back(fmt::format("rank {} on {} is bound to {} core(s) that {} threads want; give each task as many cores "
-                                     "as it has threads (mpirun --map-by slot:PE=N, srun --cpus-per-task=N)",
-                                     place.rank, place.host, place.cores.size(), wanted));
+      warnings.push_back(
+          fmt::format("rank {} on {} is bound to {} core(s) that {} threads want; give each task as many cores "
+                      "as it has threads (mpirun --map-by slot:PE=N, srun --cpus-per-task=N)",
+                      place.rank, place.host, place.cores.size(), wanted));
       break;
     }
   }

@@ -1,10 +1,11 @@
 #include <algorithm>
-#include <lamina/base/check.hpp>
-#include <lamina/topology/topology.hpp>
 #include <map>
 #include <numeric>
 #include <tuple>
 #include <utility>
+
+#include <lamina/base/check.hpp>
+#include <lamina/topology/topology.hpp>
 
 namespace lamina {
 
@@ -15,7 +16,8 @@ Topology::Topology(int rank, const std::vector<int>& node_of_rank, std::vector<s
   require(host_of_rank_.size() == node_of_rank.size(), "Topology: a host for each rank");
   std::map<int, int> number;  // given id -> node number, in order of lowest rank
   for (int r = 0; r < world; ++r) {
-    const auto [entry, is_new] = number.try_emplace(node_of_rank[static_cast<std::size_t>(r)], static_cast<int>(nodes_.size()));
+    const auto [entry, is_new] =
+        number.try_emplace(node_of_rank[static_cast<std::size_t>(r)], static_cast<int>(nodes_.size()));
     if (is_new) nodes_.emplace_back();
     auto& ranks = nodes_[static_cast<std::size_t>(entry->second)];
     node_of_rank_.push_back(entry->second);
@@ -32,7 +34,8 @@ Topology::Topology(int rank, const std::vector<int>& node_of_rank, std::vector<s
 }
 
 bool Topology::equal_nodes() const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [&](const auto& ranks) { return ranks.size() == nodes_.front().size(); });
+  return std::all_of(nodes_.begin(), nodes_.end(),
+                     [&](const auto& ranks) { return ranks.size() == nodes_.front().size(); });
 }
 
 int Topology::rail_partner(int rank, int node) const {

@@ -1,11 +1,12 @@
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
-#include <lamina/base/exact_sum.hpp>
 #include <limits>
 #include <random>
 #include <vector>
+
+#include <lamina/base/exact_sum.hpp>
+
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {
@@ -50,7 +51,8 @@ TEST(ExactSum, CancellationIsExact) {
 }
 
 TEST(ExactSum, SingleTermsComeBack) {
-  for (const double term : {0.0, 1.0, -1.0, 0.1, -3.7e-80, 5e90, 0x1p-319, -0x1.fffffffffffffp319}) EXPECT_EQ(sum_of({term}), term);
+  for (const double term : {0.0, 1.0, -1.0, 0.1, -3.7e-80, 5e90, 0x1p-319, -0x1.fffffffffffffp319})
+    EXPECT_EQ(sum_of({term}), term);
 }
 
 TEST(ExactSum, NegationNegates) {

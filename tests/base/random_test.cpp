@@ -1,8 +1,9 @@
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <lamina/base/random.hpp>
 #include <set>
+
+#include <lamina/base/random.hpp>
+
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {

@@ -1,8 +1,9 @@
-#include <gtest/gtest.h>
+#include <vector>
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/text.hpp>
-#include <vector>
+
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {

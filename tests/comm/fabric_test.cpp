@@ -1,12 +1,13 @@
 // The contract of a fabric, on one node and on pretended nodes with real messages between them.
-#include <gtest/gtest.h>
-
 #include <chrono>
-#include <lamina/base/error.hpp>
-#include <lamina/comm/fabric_registry.hpp>
 #include <random>
 #include <thread>
 #include <vector>
+
+#include <lamina/base/error.hpp>
+#include <lamina/comm/fabric_registry.hpp>
+
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {
@@ -18,7 +19,8 @@ Communicator& world() {
   return comm;
 }
 
-// Node of each rank for this world size: one node, as many nodes as ranks, halves in blocks, halves in turn, and 3 + rest.
+// Node of each rank for this world size: one node, as many nodes as ranks, halves in blocks, halves in turn, and 3 +
+// rest.
 std::vector<std::vector<int>> placements() {
   const auto size = static_cast<std::size_t>(world().size());
   std::vector<std::vector<int>> result{std::vector<int>(size, 0)};
@@ -67,7 +69,8 @@ TEST(Fabric, GathersEveryBlockIntoEverySlot) {
       const std::span<const float> full = fabric->gather_finish(slot);
       ASSERT_EQ(full.size(), size * static_cast<std::size_t>(world().size()));
       for (std::size_t i = 0; i < full.size(); ++i) {
-        ASSERT_EQ(full[i], value(static_cast<int>(i / size), static_cast<std::int64_t>(i % size), round)) << "element " << i;
+        ASSERT_EQ(full[i], value(static_cast<int>(i / size), static_cast<std::int64_t>(i % size), round))
+            << "element " << i;
       }
       random_pause(random);
       fabric->release(slot);
@@ -85,7 +88,8 @@ TEST(Fabric, RankOrderGivesTheBitsOfAPlainLoop) {
     std::mt19937 random(static_cast<unsigned>(world().rank()) + 99);
     for (int round = 0; round < 6; ++round) {
       const std::span<float> gradient = fabric->gradient(round % 2);
-      for (std::int64_t i = 0; i < elements; ++i) gradient[static_cast<std::size_t>(i)] = value(topology.rank(), i, round);
+      for (std::int64_t i = 0; i < elements; ++i)
+        gradient[static_cast<std::size_t>(i)] = value(topology.rank(), i, round);
       random_pause(random);
       fabric->reduce_scatter(round % 2, accumulator);
       for (int rank = 0; rank < world().size(); ++rank) {
@@ -112,7 +116,8 @@ TEST(Fabric, HierarchicalOrderSumsNodesFirst) {
       const std::int64_t element = topology.block_of(topology.rank()) * block + i;
       for (int node = 0; node < topology.node_count(); ++node) {
         float sum = value(topology.ranks_of_node(node).front(), element, 0);
-        for (std::size_t l = 1; l < topology.ranks_of_node(node).size(); ++l) sum += value(topology.ranks_of_node(node)[l], element, 0);
+        for (std::size_t l = 1; l < topology.ranks_of_node(node).size(); ++l)
+          sum += value(topology.ranks_of_node(node)[l], element, 0);
         expected[static_cast<std::size_t>(i)] += sum;
       }
     }
@@ -128,13 +133,15 @@ TEST(Fabric, SlotsLargerThanASegment) {
     const std::int64_t block = 700 * 1024, elements = block * world().size();
     fabric->allocate({elements, 1, 1});
     const std::span<float> gradient = fabric->gradient(0);
-    for (std::int64_t i = 0; i < elements; ++i) gradient[static_cast<std::size_t>(i)] = static_cast<float>(i % 64 + topology.rank());
+    for (std::int64_t i = 0; i < elements; ++i)
+      gradient[static_cast<std::size_t>(i)] = static_cast<float>(i % 64 + topology.rank());
     std::vector<float> accumulator(static_cast<std::size_t>(block));
     fabric->reduce_scatter(0, accumulator);
     const int size = world().size();
     for (std::int64_t i = 0; i < block; ++i) {
       const auto element = topology.block_of(topology.rank()) * block + i;
-      ASSERT_EQ(accumulator[static_cast<std::size_t>(i)], static_cast<float>(size * (element % 64) + size * (size - 1) / 2));
+      ASSERT_EQ(accumulator[static_cast<std::size_t>(i)],
+                static_cast<float>(size * (element % 64) + size * (size - 1) / 2));
     }
   }
 }

@@ -1,16 +1,19 @@
-#include <gtest/gtest.h>
+#include "routes.hpp"
 
 #include <map>
 
-#include "routes.hpp"
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {
 
-Topology make(int rank, const std::vector<int>& nodes) { return {rank, nodes, std::vector<std::string>(nodes.size(), "host")}; }
+Topology make(int rank, const std::vector<int>& nodes) {
+  return {rank, nodes, std::vector<std::string>(nodes.size(), "host")};
+}
 
 const std::vector<std::vector<int>>& worlds() {
-  static const std::vector<std::vector<int>> list{{0}, {0, 0}, {0, 1}, {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 0, 0, 1}, {0, 1, 1, 2, 2, 2}};
+  static const std::vector<std::vector<int>> list{
+      {0}, {0, 0}, {0, 1}, {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 0, 0, 1}, {0, 1, 1, 2, 2, 2}};
   return list;
 }
 
@@ -42,12 +45,14 @@ TEST(SumPlan, CountsEveryRankOnce) {
       }
       EXPECT_EQ(static_cast<int>(local), topology.local_size());
       EXPECT_EQ(messages, plan.message_from.size());
-      const int remote = order == SumOrder::rank ? topology.world_size() - topology.local_size() : topology.node_count() - 1;
+      const int remote =
+          order == SumOrder::rank ? topology.world_size() - topology.local_size() : topology.node_count() - 1;
       EXPECT_EQ(static_cast<int>(messages), remote);
       // What each sender sends to its wards is what the receiver expects of it.
       std::map<int, int> expected;
       for (const int from : plan.message_from) ++expected[from];
-      for (const auto& [from, count] : expected) EXPECT_EQ(make_sum_plan(make(from, nodes), order).messages_per_ward, count);
+      for (const auto& [from, count] : expected)
+        EXPECT_EQ(make_sum_plan(make(from, nodes), order).messages_per_ward, count);
     }
   }
 }

@@ -1,8 +1,9 @@
-#include <gtest/gtest.h>
-
 #include <array>
+
 #include <lamina/base/error.hpp>
 #include <lamina/mpi/communicator.hpp>
+
+#include <gtest/gtest.h>
 
 namespace lamina::mpi {
 namespace {
@@ -19,7 +20,8 @@ TEST(Communicator, HostCollectives) {
   EXPECT_EQ(comm.min(comm.rank() + 5, "a minimum"), 5);
   const std::string mine(static_cast<std::size_t>(comm.rank()), 'x');  // rank 0 gives an empty text
   const auto texts = comm.all_gather(mine, "texts");
-  for (int rank = 0; rank < comm.size(); ++rank) EXPECT_EQ(texts[static_cast<std::size_t>(rank)].size(), static_cast<std::size_t>(rank));
+  for (int rank = 0; rank < comm.size(); ++rank)
+    EXPECT_EQ(texts[static_cast<std::size_t>(rank)].size(), static_cast<std::size_t>(rank));
   EXPECT_EQ(comm.broadcast(comm.rank() == comm.size() - 1 ? "last" : "not", comm.size() - 1, "a text"), "last");
 }
 

@@ -1,7 +1,8 @@
-#include <gtest/gtest.h>
+#include <map>
 
 #include <lamina/mpi/environment.hpp>
-#include <map>
+
+#include <gtest/gtest.h>
 
 namespace lamina::mpi {
 namespace {

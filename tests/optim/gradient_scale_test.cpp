@@ -1,8 +1,9 @@
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <lamina/optim/adamw.hpp>
 #include <limits>
+
+#include <lamina/optim/adamw.hpp>
+
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include <lamina/optim/lr_schedule.hpp>
+
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {
@@ -15,7 +15,8 @@ OptimSection optim(ScheduleKind kind) {
 }
 
 TEST(LearningRate, WarmsUpLinearly) {
-  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::cosine, ScheduleKind::linear, ScheduleKind::wsd}) {
+  for (const ScheduleKind kind :
+       {ScheduleKind::constant, ScheduleKind::cosine, ScheduleKind::linear, ScheduleKind::wsd}) {
     EXPECT_DOUBLE_EQ(learning_rate(optim(kind), 1, 110), 0.1);
     EXPECT_DOUBLE_EQ(learning_rate(optim(kind), 5, 110), 0.5);
     EXPECT_DOUBLE_EQ(learning_rate(optim(kind), 10, 110), 1.0);

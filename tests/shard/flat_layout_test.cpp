@@ -1,20 +1,22 @@
-// Properties of the layout over odd sizes: tensors of 0, 1, 2, 7 and 1000 elements, 1 to 8 ranks, more ranks than elements.
-#include <gtest/gtest.h>
-
+// Properties of the layout over odd sizes: tensors of 0, 1, 2, 7 and 1000 elements, 1 to 8 ranks, more ranks than
+// elements.
 #include <lamina/shard/flat_layout.hpp>
+
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {
 
 UnitSpec unit_of(const std::vector<std::int64_t>& sizes) {
   UnitSpec unit{"unit", {}};
-  for (std::size_t i = 0; i < sizes.size(); ++i) unit.tensors.push_back({"t" + std::to_string(i), {sizes[i]}, true, {}});
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    unit.tensors.push_back({"t" + std::to_string(i), {sizes[i]}, true, {}});
   return unit;
 }
 
 const std::vector<std::vector<std::int64_t>>& size_lists() {
-  static const std::vector<std::vector<std::int64_t>> lists{{},     {0},          {1},           {2},       {7},
-                                                            {1000}, {0, 1, 2, 7}, {1000, 0, 7, 1}, {1, 1, 1}, {0, 0}};
+  static const std::vector<std::vector<std::int64_t>> lists{
+      {}, {0}, {1}, {2}, {7}, {1000}, {0, 1, 2, 7}, {1000, 0, 7, 1}, {1, 1, 1}, {0, 0}};
   return lists;
 }
 
@@ -50,7 +52,8 @@ TEST_P(FlatLayoutProperties, EveryElementIsOwnedOnceWithItsTensorAndOffset) {
         EXPECT_EQ(span.flat_offset, at);
         EXPECT_EQ(layout.tensor_offset(span.tensor) + span.tensor_offset, span.flat_offset);
         at += span.length;
-        for (std::int64_t i = 0; i < span.length; ++i) ++seen[span.tensor][static_cast<std::size_t>(span.tensor_offset + i)];
+        for (std::int64_t i = 0; i < span.length; ++i)
+          ++seen[span.tensor][static_cast<std::size_t>(span.tensor_offset + i)];
       }
       EXPECT_EQ(at, layout.owned_range(block).end);
     }

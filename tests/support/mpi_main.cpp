@@ -1,9 +1,10 @@
-// GoogleTest main for MPI tests: every rank runs every test; the result is the worst of all ranks; a run without tests fails.
-#include <gtest/gtest.h>
-#include <mpi.h>
-
+// GoogleTest main for MPI tests: every rank runs every test; the result is the worst of all ranks; a run without tests
+// fails.
 #include <cstdio>
 #include <string>
+
+#include <gtest/gtest.h>
+#include <mpi.h>
 
 namespace {
 

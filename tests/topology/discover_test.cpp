@@ -1,7 +1,7 @@
-#include <gtest/gtest.h>
-
 #include <lamina/base/error.hpp>
 #include <lamina/topology/discover.hpp>
+
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {

@@ -1,13 +1,16 @@
-#include <gtest/gtest.h>
+#include <set>
 
 #include <lamina/topology/discover.hpp>
 #include <lamina/topology/topology.hpp>
-#include <set>
+
+#include <gtest/gtest.h>
 
 namespace lamina {
 namespace {
 
-Topology make(int rank, const std::vector<int>& nodes) { return {rank, nodes, std::vector<std::string>(nodes.size(), "host")}; }
+Topology make(int rank, const std::vector<int>& nodes) {
+  return {rank, nodes, std::vector<std::string>(nodes.size(), "host")};
+}
 
 TEST(Topology, NumbersNodesAndLocalRanks) {
   const Topology topology = make(3, {7, 7, 2, 2});
@@ -35,7 +38,8 @@ TEST(Topology, OwnershipIsLocalMajor) {
 }
 
 TEST(Topology, EveryBlockHasOneOwnerAlsoWithUnequalNodes) {
-  for (const std::vector<int>& nodes : {std::vector<int>{0}, {0, 0, 0, 1}, {0, 1, 1, 1, 1}, {0, 1, 2}, {1, 0, 0, 2, 2, 2}}) {
+  for (const std::vector<int>& nodes :
+       {std::vector<int>{0}, {0, 0, 0, 1}, {0, 1, 1, 1, 1}, {0, 1, 2}, {1, 0, 0, 2, 2, 2}}) {
     const Topology topology = make(0, nodes);
     std::set<int> owners;
     for (int block = 0; block < topology.world_size(); ++block) {

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <lamina/device/device.hpp>
-#include <lamina/ops/ops.hpp>
 #include <memory>
 #include <string>
+
+#include <lamina/device/device.hpp>
+#include <lamina/ops/ops.hpp>
 
 namespace lamina {
 
@@ -14,8 +15,9 @@ struct Backend {
   std::unique_ptr<Ops> ops;
 };
 
-// name: "cpu" or "cuda"; threads: of this rank. Throws UsageError for an unknown name, for a backend that this build does not contain (it names
-// the CMake option), and for a processor that lacks the instructions the kernels were compiled for.
+// name: "cpu" or "cuda"; threads: of this rank. Throws UsageError for an unknown name, for a backend that this build
+// does not contain (it names the CMake option), and for a processor that lacks the instructions the kernels were
+// compiled for.
 [[nodiscard]] Backend make_backend(const std::string& name, std::int64_t threads);
 
 }  // namespace lamina

@@ -14,7 +14,7 @@ struct BuildInfo {
   std::string mpi;         // library version found when configured
   std::string hdf5;
   std::string blas;
-  bool cuda;               // built with -DLAMINA_CUDA=ON
+  bool cuda;  // built with -DLAMINA_CUDA=ON
 };
 
 [[nodiscard]] const BuildInfo& build_info();

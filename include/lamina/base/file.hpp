@@ -3,17 +3,18 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <lamina/base/error.hpp>
 #include <string>
 #include <string_view>
+
+#include <lamina/base/error.hpp>
 
 namespace lamina {
 
 // The whole content. Throws DataError naming the path and the system's reason.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
-// Writes to a temporary name beside `path`, fsyncs, renames, fsyncs the folder. Throws Error with `code` naming path and reason; the
-// old content, if any, is then still there.
+// Writes to a temporary name beside `path`, fsyncs, renames, fsyncs the folder. Throws Error with `code` naming path
+// and reason; the old content, if any, is then still there.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content, ExitCode code);
 
 // fsync of a file or folder that exists. Throws std::system_error.

@@ -1,5 +1,6 @@
-// Counter-based random numbers: a value is a pure function of (key, counter), so any rank can make any part of a sequence.
-// Algorithm: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+// Counter-based random numbers: a value is a pure function of (key, counter), so any rank can make any part of a
+// sequence. Algorithm: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC
+// 2011).
 #pragma once
 
 #include <array>
@@ -22,8 +23,8 @@ using PhiloxBlock = std::array<std::uint32_t, 4>;
 // Element `index` of the standard normal sequence of `key` (Box-Muller in double; two elements share a Philox block).
 [[nodiscard]] double normal_at(std::uint64_t key, std::uint64_t index);
 
-// Position `index` under a pseudo-random permutation of [0, size), a pure function of (key, size, index): a four-round Feistel network
-// over the next even power of two, walked until it lands inside. size >= 1, index < size.
+// Position `index` under a pseudo-random permutation of [0, size), a pure function of (key, size, index): a four-round
+// Feistel network over the next even power of two, walked until it lands inside. size >= 1, index < size.
 [[nodiscard]] std::uint64_t permute_index(std::uint64_t key, std::uint64_t size, std::uint64_t index);
 
 }  // namespace lamina

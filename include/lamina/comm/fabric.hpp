@@ -1,23 +1,25 @@
 // The communication seam: how units are gathered and gradients reduced between the ranks of a run.
 //
 // A fabric owns the slots. A parameter slot holds one gathered unit; inside a node it may exist once for all ranks. A
-// gradient slot holds this rank's gradient of one unit. All slots are allocated once, by allocate(); nothing is allocated later. Every rank calls the
-// same functions in the same order with the same slots and sizes. Rank r owns block Topology::block_of(r) of every unit. Waits
-// sleep and end in PeerError after the communicator's deadline.
+// gradient slot holds this rank's gradient of one unit. All slots are allocated once, by allocate(); nothing is
+// allocated later. Every rank calls the same functions in the same order with the same slots and sizes. Rank r owns
+// block Topology::block_of(r) of every unit. Waits sleep and end in PeerError after the communicator's deadline.
 #pragma once
 
 #include <cstdint>
-#include <lamina/topology/topology.hpp>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include <lamina/topology/topology.hpp>
 
 namespace lamina {
 
 // In which order the gradients of a micro-step are added (DESIGN section 4).
 enum class SumOrder {
   rank,         // ((acc + g0) + g1) + ... over world ranks: the same bits for every world size
-  hierarchical  // acc + (sum of node 0) + (sum of node 1) + ...: less traffic between nodes, same bits for one topology only
+  hierarchical  // acc + (sum of node 0) + (sum of node 1) + ...: less traffic between nodes, same bits for one topology
+                // only
 };
 
 struct SlotPlan {
@@ -37,18 +39,21 @@ class Fabric {
   // Collective. Throws UsageError, on every rank alike, naming the computed need when there is not enough room.
   virtual void allocate(const SlotPlan& plan) = 0;
 
-  // --- parameters -----------------------------------------------------------------------------------------------------
-  // Starts to fill `slot` with the blocks of all ranks; `own_block` may be reused on return. Waits until the slot's last
-  // unit was released by all ranks that share it.
+  // --- parameters
+  // ----------------------------------------------------------------------------------------------------- Starts to
+  // fill `slot` with the blocks of all ranks; `own_block` may be reused on return. Waits until the slot's last unit was
+  // released by all ranks that share it.
   virtual void gather_start(int slot, std::span<const float> own_block) = 0;
   // Waits until the slot is full; the content stays valid until release.
   [[nodiscard]] virtual std::span<const float> gather_finish(int slot) = 0;
   virtual void release(int slot) = 0;
 
-  // --- gradients -------------------------------------------------------------------------------------------------------
-  // This rank's gradient slot, to be overwritten: waits until all ranks have read its last content.
+  // --- gradients
+  // ------------------------------------------------------------------------------------------------------- This rank's
+  // gradient slot, to be overwritten: waits until all ranks have read its last content.
   [[nodiscard]] virtual std::span<float> gradient(int slot) = 0;
-  // accumulator[own block] += every rank's gradient slot, in the order that the fabric was made with. `accumulator` holds one block.
+  // accumulator[own block] += every rank's gradient slot, in the order that the fabric was made with. `accumulator`
+  // holds one block.
   virtual void reduce_scatter(int slot, std::span<float> accumulator) = 0;
 
   // Floats this rank has sent to other nodes so far.

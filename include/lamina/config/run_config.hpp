@@ -36,6 +36,7 @@ struct TrainSection {
   std::int64_t eval_every = 0;    // 0 = never
   std::int64_t eval_sequences = 64;  // 0 = the whole validation set
   std::int64_t log_every = 10;
+  std::int64_t stop_at = 0;  // save and end after this step, to go on later; 0 = never
 };
 
 enum class ScheduleKind { constant, cosine, linear, wsd };

@@ -35,8 +35,8 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
 
-  // Zeroed memory, aligned for the device's widest accesses. Throws UsageError naming the size and `purpose` when there is not
-  // enough. bytes == 0 gives an empty buffer.
+  // Zeroed memory, aligned for the device's widest accesses. Throws UsageError naming the size and `purpose` when there
+  // is not enough. bytes == 0 gives an empty buffer.
   [[nodiscard]] Buffer allocate(std::size_t bytes, std::string_view purpose);
   [[nodiscard]] Buffer allocate_floats(std::size_t count, std::string_view purpose) {
     return allocate(count * sizeof(float), purpose);

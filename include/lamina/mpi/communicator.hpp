@@ -1,29 +1,32 @@
 // Communicators, requests and shared windows, without mpi.h.
 //
-// Every wait sleeps (ranks may outnumber cores) and has a deadline: when nothing arrives for that long the wait throws PeerError
-// naming rank, host and what it waited for. All collectives must be called by all ranks of the communicator in the same order.
+// Every wait sleeps (ranks may outnumber cores) and has a deadline: when nothing arrives for that long the wait throws
+// PeerError naming rank, host and what it waited for. All collectives must be called by all ranks of the communicator
+// in the same order.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <lamina/base/error.hpp>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <lamina/base/error.hpp>
+
 namespace lamina::mpi {
 
-// An error that every rank of the communicator throws together: all can end in an orderly way, and one of them tells the user.
+// An error that every rank of the communicator throws together: all can end in an orderly way, and one of them tells
+// the user.
 struct AgreedError : Error {
   using Error::Error;
 };
 
-// One non-blocking operation. Move-only; must be complete (see Communicator::wait) before it is destroyed, and the buffer must
-// live as long.
+// One non-blocking operation. Move-only; must be complete (see Communicator::wait) before it is destroyed, and the
+// buffer must live as long.
 class Request {
  public:
   Request();
@@ -72,8 +75,9 @@ class Communicator {
   void wait(Request& request, std::string_view what) const;
   void wait_all(std::span<Request> requests, std::string_view what) const;
 
-  // Runs `work` on every rank; when it throws an Error on any, every rank throws AgreedError with the lowest such rank's code and message (with
-  // "rank R on HOST: " before it when it was not everybody's). Other exceptions become InternalError.
+  // Runs `work` on every rank; when it throws an Error on any, every rank throws AgreedError with the lowest such
+  // rank's code and message (with "rank R on HOST: " before it when it was not everybody's). Other exceptions become
+  // InternalError.
   void agree(const std::function<void()>& work, std::string_view what) const;
 
  private:
@@ -83,7 +87,8 @@ class Communicator {
   std::unique_ptr<Handle> handle_;
 };
 
-// Memory that all ranks of a (single-node) communicator see (MPI_Win_allocate_shared). Zeroed. Collective to make and to destroy.
+// Memory that all ranks of a (single-node) communicator see (MPI_Win_allocate_shared). Zeroed. Collective to make and
+// to destroy.
 class SharedMemory {
  public:
   // Every rank contributes `bytes` (may differ, may be 0); each part begins on a page.

@@ -3,15 +3,16 @@
 
 #include <cstdint>
 #include <functional>
-#include <lamina/base/error.hpp>
 #include <optional>
 #include <string>
 
+#include <lamina/base/error.hpp>
+
 namespace lamina::mpi {
 
-// Initialises MPI once and finalises it in its destructor. Declared first in `app`, so it dies last. Only the thread that made it
-// calls MPI. When an exception is leaving the scope the destructor does nothing: the catch in `app` decides between a common end
-// and abort().
+// Initialises MPI once and finalises it in its destructor. Declared first in `app`, so it dies last. Only the thread
+// that made it calls MPI. When an exception is leaving the scope the destructor does nothing: the catch in `app`
+// decides between a common end and abort().
 class Environment {
  public:
   Environment(int& argc, char**& argv);
@@ -31,10 +32,12 @@ class Environment {
 // Looks up an environment variable: nullopt when unset.
 using Lookup = std::function<std::optional<std::string>(const char*)>;
 
-// The number of tasks the launcher says it started, from the variables of mpirun, srun and PMI; nullopt when there are none.
+// The number of tasks the launcher says it started, from the variables of mpirun, srun and PMI; nullopt when there are
+// none.
 [[nodiscard]] std::optional<std::int64_t> launched_tasks(const Lookup& environment);
 
-// Throws UsageError when the launcher started several tasks but each came up as a world of its own (as `srun` without the right
+// Throws UsageError when the launcher started several tasks but each came up as a world of its own (as `srun` without
+// the right
 // --mpi does): N runs would overwrite each other.
 void refuse_singletons(std::int64_t world_size, const Lookup& environment);
 

@@ -1,18 +1,19 @@
 // What a compute backend computes: the one interface between the model and the hardware.
 //
-// All matrices are row-major views; T is the number of tokens (rows) of a micro-batch, batch-major: row b*S + s is position s of
-// sequence b. Public functions check shapes once for every backend and throw InternalError naming the operands; the do_*
-// functions compute. Outputs never alias inputs unless said. Results are deterministic: they depend on the inputs and the number of
-// threads only.
+// All matrices are row-major views; T is the number of tokens (rows) of a micro-batch, batch-major: row b*S + s is
+// position s of sequence b. Public functions check shapes once for every backend and throw InternalError naming the
+// operands; the do_* functions compute. Outputs never alias inputs unless said. Results are deterministic: they depend
+// on the inputs and the number of threads only.
 //
 // `Write::overwrite` stores the result (old content, even NaN, is ignored); `Write::add` adds to what is there.
 #pragma once
 
 #include <cstdint>
-#include <lamina/base/exact_sum.hpp>
-#include <lamina/tensor/tensor_view.hpp>
 #include <span>
 #include <string_view>
+
+#include <lamina/base/exact_sum.hpp>
+#include <lamina/tensor/tensor_view.hpp>
 
 namespace lamina {
 
@@ -23,10 +24,10 @@ enum class WeightLayout { out_in, in_out };
 
 inline constexpr std::int32_t ignored_label = -100;
 
-// One causal attention problem. Query row i of a sequence sits at absolute position kv_len - q_len + i and sees keys at positions
-// [max(0, pos - window + 1), pos]; window 0 means unlimited.
-// q: [batch*q_len, heads*head_dim]; k, v: [batch*kv_len, kv_heads*head_dim]; heads is a multiple of kv_heads; query head h uses
-// key/value head h / (heads / kv_heads).
+// One causal attention problem. Query row i of a sequence sits at absolute position kv_len - q_len + i and sees keys at
+// positions [max(0, pos - window + 1), pos]; window 0 means unlimited. q: [batch*q_len, heads*head_dim]; k, v:
+// [batch*kv_len, kv_heads*head_dim]; heads is a multiple of kv_heads; query head h uses key/value head h / (heads /
+// kv_heads).
 struct AttentionShape {
   std::int64_t batch = 1;
   std::int64_t q_len = 0;
@@ -36,8 +37,8 @@ struct AttentionShape {
   std::int64_t head_dim = 0;
   float scale = 0;          // usually 1/sqrt(head_dim)
   std::int64_t window = 0;  // sliding window in tokens, 0 = none
-  // Optional: first visible position of each query row ([batch*q_len], absolute within its sequence, <= its own position), so that
-  // packed documents do not see each other. Requires q_len == kv_len. Empty = 0 everywhere.
+  // Optional: first visible position of each query row ([batch*q_len], absolute within its sequence, <= its own
+  // position), so that packed documents do not see each other. Requires q_len == kv_len. Empty = 0 everywhere.
   std::span<const std::int32_t> first_visible = {};
 };
 
@@ -56,7 +57,8 @@ class Ops {
   virtual ~Ops() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
 
-  // --- linear maps: y[T,O], x[T,I], w as `layout` says, bias [1,O] or empty -------------------------------------------
+  // --- linear maps: y[T,O], x[T,I], w as `layout` says, bias [1,O] or empty
+  // -------------------------------------------
   void linear_forward(TensorView y, ConstTensorView x, ConstTensorView w, ConstTensorView bias, WeightLayout layout,
                       Write write = Write::overwrite);  // Write::add: y += x w (+ bias)
   void linear_backward_input(TensorView dx, ConstTensorView dy, ConstTensorView w, WeightLayout layout, Write write);
@@ -64,34 +66,40 @@ class Ops {
   // dbias[1,O] = column sums of dy[T,O].
   void linear_backward_bias(TensorView dbias, ConstTensorView dy, Write write);
 
-  // --- normalisation: x, y [T,h]; weight, bias [1,h]; rstd, mean [1,T] kept for backward ------------------------------
-  // y = x * rstd * w, rstd = 1/sqrt(mean(x^2) + eps).
+  // --- normalisation: x, y [T,h]; weight, bias [1,h]; rstd, mean [1,T] kept for backward
+  // ------------------------------ y = x * rstd * w, rstd = 1/sqrt(mean(x^2) + eps).
   void rms_norm_forward(TensorView y, TensorView rstd, ConstTensorView x, ConstTensorView w, float eps);
-  // dx as `write_dx` says (Write::add joins the residual path); dw as `write_dw` says. dx may be the same view as dy only with overwrite.
+  // dx as `write_dx` says (Write::add joins the residual path); dw as `write_dw` says. dx may be the same view as dy
+  // only with overwrite.
   void rms_norm_backward(TensorView dx, TensorView dw, ConstTensorView dy, ConstTensorView x, ConstTensorView rstd,
                          ConstTensorView w, Write write_dx, Write write_dw);
   void layer_norm_forward(TensorView y, TensorView mean, TensorView rstd, ConstTensorView x, ConstTensorView w,
                           ConstTensorView b, float eps);
   void layer_norm_backward(TensorView dx, TensorView dw, TensorView db, ConstTensorView dy, ConstTensorView x,
-                           ConstTensorView mean, ConstTensorView rstd, ConstTensorView w, Write write_dx, Write write_dw);
+                           ConstTensorView mean, ConstTensorView rstd, ConstTensorView w, Write write_dx,
+                           Write write_dw);
 
   // --- positions -----------------------------------------------------------------------------------------------------
-  // Rotates x [T, heads*head_dim] in place (Su et al. 2021, "rotate half" pairing of i and i + head_dim/2, as Hugging Face
-  // stores Llama weights). cos_sin: [max_positions, 2*(head_dim/2)], cosines then sines; positions: [T]. `inverse` rotates back (the backward).
-  // With an odd head_dim the last element is left alone.
-  void rope(TensorView x, std::int64_t head_dim, ConstTensorView cos_sin, std::span<const std::int32_t> positions, bool inverse);
+  // Rotates x [T, heads*head_dim] in place (Su et al. 2021, "rotate half" pairing of i and i + head_dim/2, as Hugging
+  // Face stores Llama weights). cos_sin: [max_positions, 2*(head_dim/2)], cosines then sines; positions: [T]. `inverse`
+  // rotates back (the backward). With an odd head_dim the last element is left alone.
+  void rope(TensorView x, std::int64_t head_dim, ConstTensorView cos_sin, std::span<const std::int32_t> positions,
+            bool inverse);
 
-  // --- attention -------------------------------------------------------------------------------------------------------
-  // o [batch*q_len, heads*head_dim]; lse [heads, batch*q_len] (log-sum-exp of the scaled scores). Blocked with online softmax
-  // (Dao et al. 2022): never a q_len x kv_len matrix for kv_len > 256.
+  // --- attention
+  // ------------------------------------------------------------------------------------------------------- o
+  // [batch*q_len, heads*head_dim]; lse [heads, batch*q_len] (log-sum-exp of the scaled scores). Blocked with online
+  // softmax (Dao et al. 2022): never a q_len x kv_len matrix for kv_len > 256.
   void attention_forward(TensorView o, TensorView lse, ConstTensorView q, ConstTensorView k, ConstTensorView v,
                          const AttentionShape& shape);
   // Overwrites dq, dk, dv.
   void attention_backward(TensorView dq, TensorView dk, TensorView dv, ConstTensorView d_out, ConstTensorView o,
-                          ConstTensorView lse, ConstTensorView q, ConstTensorView k, ConstTensorView v, const AttentionShape& shape);
+                          ConstTensorView lse, ConstTensorView q, ConstTensorView k, ConstTensorView v,
+                          const AttentionShape& shape);
 
-  // --- activations -----------------------------------------------------------------------------------------------------
-  // y[T,f] = silu(gate) * up, with gate_up[T,2f] = [gate, up].
+  // --- activations
+  // ----------------------------------------------------------------------------------------------------- y[T,f] =
+  // silu(gate) * up, with gate_up[T,2f] = [gate, up].
   void swiglu_forward(TensorView y, ConstTensorView gate_up);
   // d_gate_up may be the same view as gate_up.
   void swiglu_backward(TensorView d_gate_up, ConstTensorView dy, ConstTensorView gate_up);
@@ -103,46 +111,52 @@ class Ops {
   void copy(TensorView y, ConstTensorView x);
   void fill(TensorView y, float value);
 
-  // --- tokens ----------------------------------------------------------------------------------------------------------
-  // y[t] = table[ids[t]] (Write::add: +=). ids in [0, table.rows): checked, InternalError.
-  void embedding_forward(TensorView y, ConstTensorView table, std::span<const std::int32_t> ids, Write write = Write::overwrite);
+  // --- tokens
+  // ---------------------------------------------------------------------------------------------------------- y[t] =
+  // table[ids[t]] (Write::add: +=). ids in [0, table.rows): checked, InternalError.
+  void embedding_forward(TensorView y, ConstTensorView table, std::span<const std::int32_t> ids,
+                         Write write = Write::overwrite);
   // d_table[ids[t]] += dy[t] in token order; Write::overwrite clears the table first.
   void embedding_backward(TensorView d_table, ConstTensorView dy, std::span<const std::int32_t> ids, Write write);
-  // logits [c,V] of c tokens; labels [c] in [0,V) or ignored_label; losses [c] get -log softmax(logits)[label] (0 when ignored).
-  // With `to_gradient` logits become softmax - onehot (0 rows when ignored): the gradient of the SUM of losses.
-  void cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses, bool to_gradient);
+  // logits [c,V] of c tokens; labels [c] in [0,V) or ignored_label; losses [c] get -log softmax(logits)[label] (0 when
+  // ignored). With `to_gradient` logits become softmax - onehot (0 rows when ignored): the gradient of the SUM of
+  // losses.
+  void cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses,
+                     bool to_gradient);
 
-  // --- shards ----------------------------------------------------------------------------------------------------------
-  // One pass over contiguous shards of equal length.
+  // --- shards
+  // ---------------------------------------------------------------------------------------------------------- One pass
+  // over contiguous shards of equal length.
   void adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq, std::span<const float> grad,
              const AdamWStep& step);
-  // Adds the sum of squares to `sum`: per block of `norm_block` elements in a fixed order in double, blocks exactly, so the result does not
-  // depend on how a tensor was cut as long as cuts fall on multiples of norm_block.
+  // Adds the sum of squares to `sum`: per block of `norm_block` elements in a fixed order in double, blocks exactly, so
+  // the result does not depend on how a tensor was cut as long as cuts fall on multiples of norm_block.
   static constexpr std::size_t norm_block = 1024;
   void add_sum_of_squares(ExactSum& sum, std::span<const float> x);
 
  protected:
-  virtual void do_linear_forward(TensorView y, ConstTensorView x, ConstTensorView w, ConstTensorView bias, WeightLayout layout,
-                                 Write write) = 0;
-  virtual void do_linear_backward_input(TensorView dx, ConstTensorView dy, ConstTensorView w, WeightLayout layout, Write write) = 0;
+  virtual void do_linear_forward(TensorView y, ConstTensorView x, ConstTensorView w, ConstTensorView bias,
+                                 WeightLayout layout, Write write) = 0;
+  virtual void do_linear_backward_input(TensorView dx, ConstTensorView dy, ConstTensorView w, WeightLayout layout,
+                                        Write write) = 0;
   virtual void do_linear_backward_weight(TensorView dw, ConstTensorView dy, ConstTensorView x, WeightLayout layout,
                                          Write write) = 0;
   virtual void do_linear_backward_bias(TensorView dbias, ConstTensorView dy, Write write) = 0;
   virtual void do_rms_norm_forward(TensorView y, TensorView rstd, ConstTensorView x, ConstTensorView w, float eps) = 0;
-  virtual void do_rms_norm_backward(TensorView dx, TensorView dw, ConstTensorView dy, ConstTensorView x, ConstTensorView rstd,
-                                    ConstTensorView w, Write write_dx, Write write_dw) = 0;
-  virtual void do_layer_norm_forward(TensorView y, TensorView mean, TensorView rstd, ConstTensorView x, ConstTensorView w,
-                                     ConstTensorView b, float eps) = 0;
-  virtual void do_layer_norm_backward(TensorView dx, TensorView dw, TensorView db, ConstTensorView dy, ConstTensorView x,
-                                      ConstTensorView mean, ConstTensorView rstd, ConstTensorView w, Write write_dx,
-                                      Write write_dw) = 0;
-  virtual void do_rope(TensorView x, std::int64_t head_dim, ConstTensorView cos_sin, std::span<const std::int32_t> positions,
-                       bool inverse) = 0;
-  virtual void do_attention_forward(TensorView o, TensorView lse, ConstTensorView q, ConstTensorView k, ConstTensorView v,
-                                    const AttentionShape& shape) = 0;
-  virtual void do_attention_backward(TensorView dq, TensorView dk, TensorView dv, ConstTensorView d_out, ConstTensorView o,
-                                     ConstTensorView lse, ConstTensorView q, ConstTensorView k, ConstTensorView v,
-                                     const AttentionShape& shape) = 0;
+  virtual void do_rms_norm_backward(TensorView dx, TensorView dw, ConstTensorView dy, ConstTensorView x,
+                                    ConstTensorView rstd, ConstTensorView w, Write write_dx, Write write_dw) = 0;
+  virtual void do_layer_norm_forward(TensorView y, TensorView mean, TensorView rstd, ConstTensorView x,
+                                     ConstTensorView w, ConstTensorView b, float eps) = 0;
+  virtual void do_layer_norm_backward(TensorView dx, TensorView dw, TensorView db, ConstTensorView dy,
+                                      ConstTensorView x, ConstTensorView mean, ConstTensorView rstd, ConstTensorView w,
+                                      Write write_dx, Write write_dw) = 0;
+  virtual void do_rope(TensorView x, std::int64_t head_dim, ConstTensorView cos_sin,
+                       std::span<const std::int32_t> positions, bool inverse) = 0;
+  virtual void do_attention_forward(TensorView o, TensorView lse, ConstTensorView q, ConstTensorView k,
+                                    ConstTensorView v, const AttentionShape& shape) = 0;
+  virtual void do_attention_backward(TensorView dq, TensorView dk, TensorView dv, ConstTensorView d_out,
+                                     ConstTensorView o, ConstTensorView lse, ConstTensorView q, ConstTensorView k,
+                                     ConstTensorView v, const AttentionShape& shape) = 0;
   virtual void do_swiglu_forward(TensorView y, ConstTensorView gate_up) = 0;
   virtual void do_swiglu_backward(TensorView d_gate_up, ConstTensorView dy, ConstTensorView gate_up) = 0;
   virtual void do_gelu_forward(TensorView y, ConstTensorView x) = 0;
@@ -150,8 +164,10 @@ class Ops {
   virtual void do_add(TensorView y, ConstTensorView x) = 0;
   virtual void do_copy(TensorView y, ConstTensorView x) = 0;
   virtual void do_fill(TensorView y, float value) = 0;
-  virtual void do_embedding_forward(TensorView y, ConstTensorView table, std::span<const std::int32_t> ids, Write write) = 0;
-  virtual void do_embedding_backward(TensorView d_table, ConstTensorView dy, std::span<const std::int32_t> ids, Write write) = 0;
+  virtual void do_embedding_forward(TensorView y, ConstTensorView table, std::span<const std::int32_t> ids,
+                                    Write write) = 0;
+  virtual void do_embedding_backward(TensorView d_table, ConstTensorView dy, std::span<const std::int32_t> ids,
+                                     Write write) = 0;
   virtual void do_cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses,
                                 bool to_gradient) = 0;
   virtual void do_adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,

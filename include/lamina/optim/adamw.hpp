@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+
 #include <lamina/base/exact_sum.hpp>
 #include <lamina/config/run_config.hpp>
 #include <lamina/ops/ops.hpp>
@@ -9,7 +10,8 @@
 
 namespace lamina {
 
-// Adds the squares of this rank's part of all accumulated gradients: over all ranks every element counts exactly once. The caller sums over ranks.
+// Adds the squares of this rank's part of all accumulated gradients: over all ranks every element counts exactly once.
+// The caller sums over ranks.
 void add_gradient_squares(WeightStore& store, Ops& ops, ExactSum& sum);
 
 // What scales the accumulated (summed) gradients before the update.
@@ -18,11 +20,13 @@ struct GradientScale {
   double clip = 1;   // coefficient of clipping, 1 when not clipped
   double scale = 0;  // clip / tokens
 };
-// sum_of_squares: of the summed gradients, over all ranks; tokens: labelled tokens of the global batch (0 gives scale 0). Clipping as
-// torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)); max_norm 0 = none.
+// sum_of_squares: of the summed gradients, over all ranks; tokens: labelled tokens of the global batch (0 gives scale
+// 0). Clipping as torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)); max_norm 0 = none.
 [[nodiscard]] GradientScale gradient_scale(double sum_of_squares, std::int64_t tokens, double max_norm);
 
-// Updates all units in order and marks them updated. `step` is 1-based and counts updates (bias correction); lr is this step's.
-void adamw_step(WeightStore& store, Ops& ops, const OptimSection& optim, std::int64_t step, double lr, double grad_scale);
+// Updates all units in order and marks them updated. `step` is 1-based and counts updates (bias correction); lr is this
+// step's.
+void adamw_step(WeightStore& store, Ops& ops, const OptimSection& optim, std::int64_t step, double lr,
+                double grad_scale);
 
 }  // namespace lamina

@@ -1,13 +1,15 @@
 // Where each element of a unit lies in its flat buffer, and which block of it a rank owns. Pure arithmetic.
 //
-// The unit's tensors lie one after another without gaps; the buffer is padded at its end to shard_count x alignment elements and
-// cut into shard_count equal blocks. A block may begin or end inside a tensor; nothing requires sizes to divide. Flat offsets below
-// elements() do not depend on shard_count, which is why any world size can read any checkpoint.
+// The unit's tensors lie one after another without gaps; the buffer is padded at its end to shard_count x alignment
+// elements and cut into shard_count equal blocks. A block may begin or end inside a tensor; nothing requires sizes to
+// divide. Flat offsets below elements() do not depend on shard_count, which is why any world size can read any
+// checkpoint.
 #pragma once
 
 #include <cstdint>
-#include <lamina/shard/unit_spec.hpp>
 #include <vector>
+
+#include <lamina/shard/unit_spec.hpp>
 
 namespace lamina {
 
@@ -29,7 +31,8 @@ struct FlatRange {
 
 class FlatLayout {
  public:
-  // Elements; every block is a multiple of it. One page of fp32, and the block over which norms are summed (Ops::norm_block).
+  // Elements; every block is a multiple of it. One page of fp32, and the block over which norms are summed
+  // (Ops::norm_block).
   static constexpr std::int64_t default_alignment = 1024;
 
   // shard_count >= 1, alignment >= 1; throws InternalError otherwise.
@@ -37,7 +40,7 @@ class FlatLayout {
 
   [[nodiscard]] const UnitSpec& unit() const { return unit_; }
   [[nodiscard]] std::int64_t shard_count() const { return shard_count_; }
-  [[nodiscard]] std::int64_t elements() const { return elements_; }            // without padding
+  [[nodiscard]] std::int64_t elements() const { return elements_; }  // without padding
   [[nodiscard]] std::int64_t padded_elements() const { return shard_count_ * block_elements_; }
   [[nodiscard]] std::int64_t block_elements() const { return block_elements_; }  // of one shard, padding included
   [[nodiscard]] std::int64_t tensor_offset(std::size_t tensor) const { return offsets_[tensor]; }

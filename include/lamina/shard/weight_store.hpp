@@ -1,27 +1,29 @@
 // Weights, gradients and optimizer state of a model on one rank, behind one interface for every sharding strategy.
 //
-// A unit is SHARDED until gather() starts to collect it (GATHERING); get() waits and hands out its flat buffer (FULL) until
-// release(). With replicated weights the same calls cost nothing. Misuse (get without gather, a second gather, release of what is
-// not full, a unit gathered before its last update) throws InternalError.
+// A unit is SHARDED until gather() starts to collect it (GATHERING); get() waits and hands out its flat buffer (FULL)
+// until release(). With replicated weights the same calls cost nothing. Misuse (get without gather, a second gather,
+// release of what is not full, a unit gathered before its last update) throws InternalError.
 //
 // A unit's gradient is written by the rank into gradient(), handed in with reduce(), and summed over ranks into the
-// accumulator of the rank's block, micro-step by micro-step; finish_gradients() completes what the optimizer needs; clear_gradients() starts
-// the next step. Every rank calls in the same order.
+// accumulator of the rank's block, micro-step by micro-step; finish_gradients() completes what the optimizer needs;
+// clear_gradients() starts the next step. Every rank calls in the same order.
 #pragma once
 
 #include <cstdint>
-#include <lamina/comm/fabric.hpp>
-#include <lamina/device/device.hpp>
-#include <lamina/shard/flat_layout.hpp>
 #include <memory>
 #include <span>
 #include <vector>
+
+#include <lamina/comm/fabric.hpp>
+#include <lamina/device/device.hpp>
+#include <lamina/shard/flat_layout.hpp>
 
 namespace lamina {
 
 enum class UnitState { sharded, gathering, full };
 
-// The part of a unit that this rank's optimizer updates. All four spans have the length of `range` (padding included: it stays zero).
+// The part of a unit that this rank's optimizer updates. All four spans have the length of `range` (padding included:
+// it stays zero).
 struct OptimizerShard {
   FlatRange range;  // in the unit's flat buffer
   std::span<float> param, exp_avg, exp_avg_sq, grad;
@@ -29,8 +31,8 @@ struct OptimizerShard {
 
 struct StoreCounters {
   std::vector<std::uint64_t> gathers, reductions;  // by unit
-  int most_full_units = 0;       // units gathering or full at the same time
-  int most_gradient_slots = 0;   // gradient slots held at the same time
+  int most_full_units = 0;                         // units gathering or full at the same time
+  int most_gradient_slots = 0;                     // gradient slots held at the same time
 };
 
 class WeightStore {
@@ -56,7 +58,8 @@ class WeightStore {
   [[nodiscard]] virtual OptimizerShard optimizer_shard(std::size_t unit) = 0;
   // After the optimizer wrote param: a new version of the unit's weights.
   virtual void mark_updated(std::size_t unit) = 0;
-  // The part that this rank alone stands for when something is counted or written once over all ranks: its block, without padding.
+  // The part that this rank alone stands for when something is counted or written once over all ranks: its block,
+  // without padding.
   [[nodiscard]] virtual FlatRange counted_range(std::size_t unit) const = 0;
 
   [[nodiscard]] virtual const StoreCounters& counters() const = 0;
@@ -64,16 +67,17 @@ class WeightStore {
 
 struct StorePlan {
   std::vector<UnitSpec> units;
-  int prefetch = 1;        // 0..3
-  bool sharded = true;     // false: every rank keeps everything
+  int prefetch = 1;     // 0..3
+  bool sharded = true;  // false: every rank keeps everything
 };
 
-// Bytes of one rank's shards (parameters, moments, gradient accumulator) under `plan` in a world of `world_size`, and its slots.
+// Bytes of one rank's shards (parameters, moments, gradient accumulator) under `plan` in a world of `world_size`, and
+// its slots.
 [[nodiscard]] std::uint64_t shard_bytes(const StorePlan& plan, int world_size);
 [[nodiscard]] SlotPlan slot_plan(const StorePlan& plan, int world_size);
 
-// The one factory that knows strategies. Allocates everything; collective (Fabric::allocate). `device` and `fabric` must outlive the store.
-// Weights start as zeros: fill optimizer_shard(unit).param, then mark_updated(unit).
+// The one factory that knows strategies. Allocates everything; collective (Fabric::allocate). `device` and `fabric`
+// must outlive the store. Weights start as zeros: fill optimizer_shard(unit).param, then mark_updated(unit).
 [[nodiscard]] std::unique_ptr<WeightStore> make_weight_store(const StorePlan& plan, Device& device, Fabric& fabric);
 
 }  // namespace lamina

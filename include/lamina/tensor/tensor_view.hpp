@@ -1,6 +1,7 @@
 // A non-owning view of a matrix: `rows` x `cols` elements, row-major, consecutive rows `stride` elements apart.
 //
-// Vectors are matrices of one row. Views are values; they never own or free. Whoever makes a view keeps the memory alive.
+// Vectors are matrices of one row. Views are values; they never own or free. Whoever makes a view keeps the memory
+// alive.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,14 @@ struct BasicTensorView {
   std::int64_t stride = 0;
 
   BasicTensorView() = default;
-  BasicTensorView(Pointer data_, std::int64_t rows_, std::int64_t cols_) : BasicTensorView(data_, rows_, cols_, cols_) {}
+  BasicTensorView(Pointer data_, std::int64_t rows_, std::int64_t cols_)
+      : BasicTensorView(data_, rows_, cols_, cols_) {}
   BasicTensorView(Pointer data_, std::int64_t rows_, std::int64_t cols_, std::int64_t stride_)
       : data(data_), rows(rows_), cols(cols_), stride(stride_) {}
   // A read-only view of a writable one.
   template <typename Other>
-    requires(!std::is_same_v<Other, Pointer> && std::is_convertible_v<Other, Pointer>)
-  BasicTensorView(const BasicTensorView<Other>& other)  // NOLINT(google-explicit-constructor): like const conversion
+  requires(!std::is_same_v<Other, Pointer> && std::is_convertible_v<Other, Pointer>) BasicTensorView(
+      const BasicTensorView<Other>& other)  // NOLINT(google-explicit-constructor): like const conversion
       : data(other.data), rows(other.rows), cols(other.cols), stride(other.stride) {}
 
   [[nodiscard]] bool empty() const { return data == nullptr; }

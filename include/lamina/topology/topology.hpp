@@ -9,8 +9,8 @@ namespace lamina {
 
 class Topology {
  public:
-  // node_of_rank[r]: any ids, equal for ranks that share memory. Nodes are numbered by their lowest rank, local ranks by rank order.
-  // Throws InternalError when empty or `rank` is outside.
+  // node_of_rank[r]: any ids, equal for ranks that share memory. Nodes are numbered by their lowest rank, local ranks
+  // by rank order. Throws InternalError when empty or `rank` is outside.
   Topology(int rank, const std::vector<int>& node_of_rank, std::vector<std::string> host_of_rank);
 
   [[nodiscard]] int rank() const { return rank_; }
@@ -25,12 +25,14 @@ class Topology {
   [[nodiscard]] const std::vector<int>& ranks_of_node(int node) const { return nodes_[static_cast<std::size_t>(node)]; }
   [[nodiscard]] bool equal_nodes() const;
 
-  // The block of every unit that `rank` owns: local-major. With N equal nodes rank (node n, local g) owns block g*N + n, so the blocks of
-  // one rail (same g everywhere) are neighbours; with unequal nodes blocks follow the same order (by local rank, then node) without gaps.
+  // The block of every unit that `rank` owns: local-major. With N equal nodes rank (node n, local g) owns block g*N +
+  // n, so the blocks of one rail (same g everywhere) are neighbours; with unequal nodes blocks follow the same order
+  // (by local rank, then node) without gaps.
   [[nodiscard]] int block_of(int rank) const { return block_of_rank_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] int owner_of(int block) const { return rank_of_block_[static_cast<std::size_t>(block)]; }
 
-  // The rank on `node` that exchanges data with `rank`: its partner on the rail (same local rank), wrapped round where that node has fewer ranks.
+  // The rank on `node` that exchanges data with `rank`: its partner on the rail (same local rank), wrapped round where
+  // that node has fewer ranks.
   [[nodiscard]] int rail_partner(int rank, int node) const;
 
  private:

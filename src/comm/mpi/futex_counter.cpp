@@ -1,19 +1,20 @@
 #include "futex_counter.hpp"
 
+#include <climits>
+#include <ctime>
+
+#include <lamina/base/error.hpp>
+
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <climits>
-#include <ctime>
-#include <lamina/base/error.hpp>
-
 namespace lamina {
 
 namespace {
 
-constexpr long nap_with_messages_ns = 200'000;   // messages move only while somebody looks after them
+constexpr long nap_with_messages_ns = 200'000;  // messages move only while somebody looks after them
 constexpr long nap_ns = 500'000'000;
 
 bool reached(std::uint32_t value, std::uint32_t target) { return static_cast<std::int32_t>(value - target) >= 0; }

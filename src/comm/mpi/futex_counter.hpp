@@ -9,7 +9,8 @@
 
 namespace lamina {
 
-// Only ever grows, modulo 2^32; waiters compare modulo 2^32 too, so the distance between value and target must stay below 2^31.
+// Only ever grows, modulo 2^32; waiters compare modulo 2^32 too, so the distance between value and target must stay
+// below 2^31.
 struct alignas(64) FutexCounter {
   std::atomic<std::uint32_t> value;
 
@@ -19,7 +20,7 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 struct WaitRules {
   std::chrono::duration<double> deadline;
-  std::function<bool()> progress;  // drives outstanding messages; false when there are none
+  std::function<bool()> progress;    // drives outstanding messages; false when there are none
   std::function<std::string()> who;  // "rank R on HOST"
 };
 

@@ -1,14 +1,15 @@
-#include <fmt/format.h>
+#include "reduction.hpp"
+#include "slot_memory.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <lamina/base/check.hpp>
-#include <lamina/comm/mpi_fabric.hpp>
 #include <optional>
 #include <vector>
 
-#include "reduction.hpp"
-#include "slot_memory.hpp"
+#include <lamina/base/check.hpp>
+#include <lamina/comm/mpi_fabric.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 
@@ -53,12 +54,14 @@ class MpiFabric final : public Fabric {
   void gather_start(int slot, std::span<const float> own_block) override {
     Gather& gather = gathers_.at(static_cast<std::size_t>(slot));
     require(!gather.running, "MpiFabric: gather_start on a slot in use");
-    wait_for(memory_->parameter_counters(slot).released, gather.uses * local_size(), rules_, "the release of a parameter slot");
+    wait_for(memory_->parameter_counters(slot).released, gather.uses * local_size(), rules_,
+             "the release of a parameter slot");
     gather.running = true;
     ++gather.uses;
     gather.block_elements = own_block.size();
     std::memcpy(block_in_slot(slot, topology_.rank(), own_block.size()), own_block.data(), own_block.size_bytes());
-    const std::span<const float> shared_block(block_in_slot(slot, topology_.rank(), own_block.size()), own_block.size());
+    const std::span<const float> shared_block(block_in_slot(slot, topology_.rank(), own_block.size()),
+                                              own_block.size());
     post_rail_messages(slot, shared_block, gather);
     if (gather.messages.empty()) memory_->parameter_counters(slot).arrived.add_one();
   }
@@ -71,7 +74,8 @@ class MpiFabric final : public Fabric {
       gather.messages.clear();
       memory_->parameter_counters(slot).arrived.add_one();
     }
-    wait_for(memory_->parameter_counters(slot).arrived, gather.uses * local_size(), rules_, "a unit's blocks from this node");
+    wait_for(memory_->parameter_counters(slot).arrived, gather.uses * local_size(), rules_,
+             "a unit's blocks from this node");
     return {memory_->parameter(slot), gather.block_elements * static_cast<std::size_t>(topology_.world_size())};
   }
 
@@ -84,7 +88,8 @@ class MpiFabric final : public Fabric {
 
   [[nodiscard]] std::span<float> gradient(int slot) override {
     const std::uint32_t uses = reductions_.at(static_cast<std::size_t>(slot));
-    wait_for(memory_->gradient_counters(slot).reduced, uses * local_size(), rules_, "the last reduction of a gradient slot");
+    wait_for(memory_->gradient_counters(slot).reduced, uses * local_size(), rules_,
+             "the last reduction of a gradient slot");
     return {memory_->gradient(topology_.local_rank(), slot), static_cast<std::size_t>(plan_.slot_elements)};
   }
 
@@ -110,7 +115,9 @@ class MpiFabric final : public Fabric {
     std::vector<mpi::Request> messages;
   };
 
-  [[nodiscard]] std::int64_t largest_block(const SlotPlan& plan) const { return plan.slot_elements / topology_.world_size(); }
+  [[nodiscard]] std::int64_t largest_block(const SlotPlan& plan) const {
+    return plan.slot_elements / topology_.world_size();
+  }
   [[nodiscard]] std::uint32_t local_size() const { return static_cast<std::uint32_t>(topology_.local_size()); }
 
   [[nodiscard]] float* block_in_slot(int slot, int owner, std::size_t block_elements) const {

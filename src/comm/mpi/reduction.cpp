@@ -1,8 +1,8 @@
 #include "reduction.hpp"
 
-#include <algorithm>
-
 #include "accumulate.hpp"
+
+#include <algorithm>
 
 namespace lamina {
 
@@ -16,7 +16,11 @@ constexpr std::int64_t least_segment = 1024;
 }  // namespace
 
 Reduction::Reduction(const mpi::Communicator& world, const Topology& topology, SumOrder order)
-    : world_(world), topology_(topology), order_(order), routes_(make_routes(topology)), plan_(make_sum_plan(topology, order)) {}
+    : world_(world),
+      topology_(topology),
+      order_(order),
+      routes_(make_routes(topology)),
+      plan_(make_sum_plan(topology, order)) {}
 
 std::size_t Reduction::outgoing_count() const {
   // In rank order the peers' slots themselves are sent; only sums need a place of their own.
@@ -31,7 +35,8 @@ std::int64_t Reduction::segment_elements(std::int64_t largest_block) const {
 }
 
 std::uint64_t Reduction::staging_bytes(std::int64_t largest_block) const {
-  const std::size_t buffers = 2 * (plan_.message_from.size() + outgoing_count()) + (order_ == SumOrder::hierarchical ? 1 : 0);
+  const std::size_t buffers =
+      2 * (plan_.message_from.size() + outgoing_count()) + (order_ == SumOrder::hierarchical ? 1 : 0);
   return buffers * static_cast<std::size_t>(segment_elements(largest_block)) * sizeof(float);
 }
 
@@ -91,7 +96,8 @@ void Reduction::post(const Segment& segment, std::span<const float* const> slots
 }
 
 void Reduction::add_up(const Segment& segment, std::span<const float* const> slots, std::span<float> accumulator) {
-  const std::int64_t offset = topology_.block_of(topology_.rank()) * static_cast<std::int64_t>(accumulator.size()) + segment.begin;
+  const std::int64_t offset =
+      topology_.block_of(topology_.rank()) * static_cast<std::int64_t>(accumulator.size()) + segment.begin;
   const auto length = static_cast<std::size_t>(segment.length);
   const std::span<float> target = accumulator.subspan(static_cast<std::size_t>(segment.begin), length);
   std::vector<const float*> terms;

@@ -1,13 +1,14 @@
 // The reduction of one unit's gradients into this rank's block, in segments, so that staging stays small.
 #pragma once
 
+#include "routes.hpp"
+
 #include <functional>
-#include <lamina/comm/fabric.hpp>
-#include <lamina/mpi/communicator.hpp>
 #include <span>
 #include <vector>
 
-#include "routes.hpp"
+#include <lamina/comm/fabric.hpp>
+#include <lamina/mpi/communicator.hpp>
 
 namespace lamina {
 
@@ -34,7 +35,8 @@ class Reduction {
   [[nodiscard]] std::size_t outgoing_count() const;
   [[nodiscard]] std::vector<Segment> segments(std::int64_t block_elements) const;
   void post(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements);
-  void send_to_ward(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements, std::size_t ward);
+  void send_to_ward(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements,
+                    std::size_t ward);
   void add_up(const Segment& segment, std::span<const float* const> slots, std::span<float> accumulator);
   [[nodiscard]] float* incoming(std::size_t buffer, std::size_t message);
   [[nodiscard]] float* outgoing(std::size_t buffer, std::size_t ward);

@@ -1,10 +1,11 @@
-// Which messages a rank exchanges with other nodes. Pure arithmetic on the topology; the same routes serve gathers (owner to partner) and
-// reductions (partner to owner).
+// Which messages a rank exchanges with other nodes. Pure arithmetic on the topology; the same routes serve gathers
+// (owner to partner) and reductions (partner to owner).
 #pragma once
+
+#include <vector>
 
 #include <lamina/comm/fabric.hpp>
 #include <lamina/topology/topology.hpp>
-#include <vector>
 
 namespace lamina {
 

@@ -1,14 +1,15 @@
 #include "slot_memory.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include <lamina/base/error.hpp>
+#include <lamina/base/text.hpp>
+
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
-
-#include <cerrno>
-#include <cstring>
-#include <lamina/base/error.hpp>
-#include <lamina/base/text.hpp>
-#include <vector>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14
@@ -28,16 +29,21 @@ std::uint64_t control_bytes(const SlotPlan& plan) {
   return static_cast<std::uint64_t>(plan.parameter_slots) * sizeof(ParameterCounters) +
          static_cast<std::uint64_t>(plan.gradient_slots) * sizeof(GradientCounters);
 }
-std::uint64_t parameter_bytes(const SlotPlan& plan) { return static_cast<std::uint64_t>(plan.parameter_slots) * slot_bytes(plan); }
-std::uint64_t gradient_bytes(const SlotPlan& plan) { return static_cast<std::uint64_t>(plan.gradient_slots) * slot_bytes(plan); }
+std::uint64_t parameter_bytes(const SlotPlan& plan) {
+  return static_cast<std::uint64_t>(plan.parameter_slots) * slot_bytes(plan);
+}
+std::uint64_t gradient_bytes(const SlotPlan& plan) {
+  return static_cast<std::uint64_t>(plan.gradient_slots) * slot_bytes(plan);
+}
 
 void populate_range(std::byte* begin, std::uint64_t bytes) {
   if (bytes == 0) return;
   // Older kernels do not know the advice: there the check of free space before the allocation has to do.
   if (::madvise(begin, bytes, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) return;
-  throw UsageError(one_line(fmt::format("cannot get {} of shared memory", human_bytes(bytes)), std::strerror(errno),
-                            fmt::format("enlarge {} (in containers --shm-size) or use smaller units, less prefetch or more nodes",
-                                        shared_memory_folder)));
+  throw UsageError(
+      one_line(fmt::format("cannot get {} of shared memory", human_bytes(bytes)), std::strerror(errno),
+               fmt::format("enlarge {} (in containers --shm-size) or use smaller units, less prefetch or more nodes",
+                           shared_memory_folder)));
 }
 
 }  // namespace
@@ -91,18 +97,20 @@ void require_shared_memory(const mpi::Communicator& world, const Topology& topol
         const std::string& host = topology.host_of(topology.rank());
         std::uint64_t need = 0;
         for (int rank = 0; rank < topology.world_size(); ++rank) {
-          const bool shares = topology.ranks_of_node(topology.node_of(rank)).size() > 1;  // a lone rank's window is private memory
-          if (topology.host_of(rank) == host && shares) need += SlotMemory::bytes_of_rank(plan, topology.local_of(rank));
+          const bool shares =
+              topology.ranks_of_node(topology.node_of(rank)).size() > 1;  // a lone rank's window is private memory
+          if (topology.host_of(rank) == host && shares)
+            need += SlotMemory::bytes_of_rank(plan, topology.local_of(rank));
         }
         struct statvfs room {};
         if (need == 0 || ::statvfs(shared_memory_folder, &room) != 0) return;
         const std::uint64_t free = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
         if (need <= free) return;
-        throw UsageError(one_line(
-            fmt::format("{} on {} is too small: the slots need {} ({} bytes), {} are free", shared_memory_folder, host,
-                        human_bytes(need), need, human_bytes(free)),
-            "the gathered units and gradients live there",
-            "enlarge it (mount -o remount,size=..., containers: --shm-size), lower parallel.prefetch, or use more nodes"));
+        throw UsageError(one_line(fmt::format("{} on {} is too small: the slots need {} ({} bytes), {} are free",
+                                              shared_memory_folder, host, human_bytes(need), need, human_bytes(free)),
+                                  "the gathered units and gradients live there",
+                                  "enlarge it (mount -o remount,size=..., containers: --shm-size), lower "
+                                  "parallel.prefetch, or use more nodes"));
       },
       "the check of shared memory");
 }

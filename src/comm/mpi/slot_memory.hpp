@@ -1,11 +1,12 @@
 // The slots of one node: parameter slots once, gradient slots for each rank, and the counters that order their use.
 #pragma once
 
+#include "futex_counter.hpp"
+
 #include <cstdint>
+
 #include <lamina/comm/fabric.hpp>
 #include <lamina/mpi/communicator.hpp>
-
-#include "futex_counter.hpp"
 
 namespace lamina {
 
@@ -27,8 +28,8 @@ class SlotMemory {
   // Collective over `node`. The memory is not touched yet.
   SlotMemory(const mpi::Communicator& node, const SlotPlan& plan);
 
-  // Makes the pages of this rank's part exist, so that a full file system shows now and not as SIGBUS in the middle of a step. Throws
-  // UsageError.
+  // Makes the pages of this rank's part exist, so that a full file system shows now and not as SIGBUS in the middle of
+  // a step. Throws UsageError.
   void populate() const;
 
   [[nodiscard]] float* parameter(int slot) const;
@@ -43,7 +44,8 @@ class SlotMemory {
   mpi::SharedMemory control_, parameters_, gradients_;
 };
 
-// Throws UsageError with the computed need when the shared-memory file system of some host is too small. Collective over `world`.
+// Throws UsageError with the computed need when the shared-memory file system of some host is too small. Collective
+// over `world`.
 void require_shared_memory(const mpi::Communicator& world, const Topology& topology, const SlotPlan& plan);
 
 }  // namespace lamina

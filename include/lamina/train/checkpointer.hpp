@@ -1,0 +1,55 @@
+// Saving and loading the state of a run, collectively.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <lamina/checkpoint/manifest.hpp>
+#include <lamina/checkpoint/transaction.hpp>
+#include <lamina/config/run_config.hpp>
+#include <lamina/mpi/communicator.hpp>
+#include <lamina/shard/weight_store.hpp>
+
+namespace lamina {
+
+// What a run continues with.
+struct RunState {
+  std::int64_t step = 0;          // optimizer steps taken
+  std::uint64_t next_sample = 0;  // global sample index
+  std::uint64_t tokens_seen = 0;  // labelled tokens
+};
+
+class Checkpointer {
+ public:
+  // model_config_json and side_files travel with every checkpoint. References must outlive it.
+  Checkpointer(const mpi::Communicator& world, WeightStore& store, const RunConfig& config,
+               std::string model_config_json, std::vector<SideFile> side_files);
+
+  // Every rank writes its part, rank 0 completes. When any rank fails, all throw AgreedError and the previous
+  // checkpoints stay.
+  std::filesystem::path save(const RunState& state) const;
+
+  // Proves checksums (files divided among ranks), checks that names and shapes are the model's, fills this rank's
+  // shards. Any world size.
+  [[nodiscard]] RunState load(const std::filesystem::path& checkpoint);
+
+ private:
+  [[nodiscard]] ShardFileRecord write_shards(const std::filesystem::path& folder) const;
+  [[nodiscard]] Manifest make_manifest(const RunState& state, std::vector<ShardFileRecord> files) const;
+
+  const mpi::Communicator& world_;
+  WeightStore& store_;
+  const RunConfig& config_;
+  std::string model_config_json_;
+  std::vector<SideFile> side_files_;
+};
+
+// The checkpoint that `resume` (run.resume) means for `run_folder`: empty for a fresh start. Lines about what was
+// passed over go to `notes`. Throws CheckpointError for a PATH that holds none, UsageError for `never` in a folder that
+// has some.
+[[nodiscard]] std::filesystem::path choose_checkpoint(const std::filesystem::path& run_folder,
+                                                      const std::string& resume, std::vector<std::string>& notes);
+
+}  // namespace lamina

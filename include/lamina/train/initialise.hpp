@@ -1,0 +1,17 @@
+// First weights of a run: random or pretrained, each rank its own slices only.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include <lamina/model/model_plan.hpp>
+#include <lamina/shard/weight_store.hpp>
+
+namespace lamina {
+
+void initialise_randomly(const ModelPlan& plan, std::uint64_t seed, WeightStore& store);
+
+// Reads the safetensors of `model_folder`. Throws DataError.
+void initialise_from_pretrained(const std::filesystem::path& model_folder, const ModelPlan& plan, WeightStore& store);
+
+}  // namespace lamina

@@ -1,0 +1,63 @@
+// One optimizer step: micro-steps, the one all-reduce of the step, clipping, update.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include <lamina/config/run_config.hpp>
+#include <lamina/model/model_plan.hpp>
+#include <lamina/model/model_runner.hpp>
+#include <lamina/mpi/communicator.hpp>
+#include <lamina/ops/ops.hpp>
+#include <lamina/shard/weight_store.hpp>
+
+namespace lamina {
+
+// Sequences [first, first + count) of a global order, as a micro-batch. The views are valid until the next call. Beyond
+// the last sequence (evaluation only): rows without labels.
+using LoadBatch = std::function<MicroBatch(std::uint64_t first, std::int64_t count)>;
+
+// How a global batch is cut: micro-batch m of a step holds sequences [m*micro_batch, (m+1)*micro_batch) of the step;
+// rank r computes micro-batch a*ranks + r in micro-step a. The list of micro-batches does not depend on the number of
+// ranks.
+struct BatchPlan {
+  std::int64_t global_batch = 0;
+  std::int64_t micro_batch = 0;
+  std::int64_t ranks = 1;
+  [[nodiscard]] std::int64_t micro_steps() const { return global_batch / (micro_batch * ranks); }
+};
+
+struct StepResult {
+  std::int64_t step = 0;
+  double loss = 0;       // mean over the labelled tokens of the global batch
+  double grad_norm = 0;  // of the mean gradient, before clipping
+  double clip = 1;       // coefficient applied
+  double lr = 0;
+  std::int64_t tokens = 0;   // labelled
+  bool stop_wanted = false;  // some rank was asked to stop
+};
+
+// References that a trainer's parts share. All outlive it.
+struct TrainContext {
+  const RunConfig& config;
+  const ModelPlan& plan;
+  const mpi::Communicator& world;
+  Ops& ops;
+  ModelRunner& runner;
+  WeightStore& store;
+};
+
+// Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish. Throws
+// AgreedError (data) when the loss or the norm is not finite (weights are then unchanged). Collective.
+[[nodiscard]] StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int64_t step,
+                                  std::uint64_t first_sample, bool stop_wanted);
+
+struct EvaluationResult {
+  double loss = 0;
+  std::int64_t tokens = 0;
+};
+
+// Mean loss over sequences [0, sequences). The same bits for every world size. Collective.
+[[nodiscard]] EvaluationResult evaluate(const TrainContext& context, const LoadBatch& load, std::int64_t sequences);
+
+}  // namespace lamina

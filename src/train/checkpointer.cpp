@@ -1,0 +1,122 @@
+#include "record_text.hpp"
+
+#include <utility>
+
+#include <lamina/base/error.hpp>
+#include <lamina/checkpoint/catalog.hpp>
+#include <lamina/checkpoint/shard_reader.hpp>
+#include <lamina/checkpoint/shard_writer.hpp>
+#include <lamina/config/command_line.hpp>
+#include <lamina/train/checkpointer.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+Checkpointer::Checkpointer(const mpi::Communicator& world, WeightStore& store, const RunConfig& config,
+                           std::string model_config_json, std::vector<SideFile> side_files)
+    : world_(world),
+      store_(store),
+      config_(config),
+      model_config_json_(std::move(model_config_json)),
+      side_files_(std::move(side_files)) {}
+
+ShardFileRecord Checkpointer::write_shards(const std::filesystem::path& folder) const {
+  std::vector<UnitSpec> units;
+  std::vector<ShardSlice> slices;
+  for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) {
+    units.push_back(store_.layout(unit).unit());
+    const OptimizerShard shard = store_.optimizer_shard(unit);
+    const FlatRange range = store_.counted_range(unit);
+    const auto begin = static_cast<std::size_t>(range.begin - shard.range.begin),
+               length = static_cast<std::size_t>(range.length());
+    slices.push_back({unit, range, shard.param.subspan(begin, length), shard.exp_avg.subspan(begin, length),
+                      shard.exp_avg_sq.subspan(begin, length)});
+  }
+  return write_shard_file(folder, world_.rank(), units, slices);
+}
+
+Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFileRecord> files) const {
+  Manifest manifest;
+  manifest.step = manifest.optimizer_step = state.step;
+  manifest.tokens_seen = state.tokens_seen;
+  manifest.next_sample = state.next_sample;
+  manifest.world_size = manifest.shard_count = world_.size();
+  manifest.strategy = config_.parallel.strategy == Strategy::full ? "full" : "no_shard";
+  for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) manifest.units.push_back(store_.layout(unit).unit());
+  manifest.seed = config_.run.seed;
+  manifest.config_text = to_ini(config_);
+  manifest.model_config_json = model_config_json_;
+  manifest.files = std::move(files);
+  return manifest;
+}
+
+std::filesystem::path Checkpointer::save(const RunState& state) const {
+  const bool speaks = world_.rank() == 0;
+  const std::string id = world_.broadcast(speaks ? CheckpointTransaction::make_id() : "", 0, "the checkpoint's id");
+  CheckpointTransaction transaction(config_.run.dir, state.step, id);
+  std::filesystem::path folder;
+  try {
+    world_.agree(
+        [&] {
+          if (speaks) transaction.begin();
+        },
+        "the checkpoint's folder");
+    std::string record;
+    world_.agree([&] { record = to_text(write_shards(transaction.folder())); }, "the checkpoint's shard files");
+    const std::vector<std::string> records = world_.all_gather(record, "the checkpoint's records");
+    world_.agree(
+        [&] {
+          if (!speaks) return;
+          std::vector<ShardFileRecord> files;
+          for (const std::string& text : records) files.push_back(record_from_text(text));
+          folder = transaction.commit(make_manifest(state, std::move(files)), side_files_, config_.checkpoint.keep);
+        },
+        "the checkpoint's manifest");
+  } catch (const mpi::AgreedError&) {
+    if (speaks) transaction.abandon();
+    throw;
+  }
+  return folder;
+}
+
+RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
+  RunState state;
+  world_.agree(
+      [&] {
+        ShardReader reader(checkpoint);
+        std::vector<UnitSpec> units;
+        for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) units.push_back(store_.layout(unit).unit());
+        reader.check_units(units);
+        if (!reader.has_moments()) {
+          throw CheckpointError(one_line(fmt::format("{} holds no optimizer state", checkpoint.string()),
+                                         "training cannot continue from it",
+                                         "use a checkpoint that lamina train wrote"));
+        }
+        const FileShare share = file_share(reader.manifest().files.size(), world_.rank(), world_.size());
+        reader.verify_files(share.first, share.count);
+        for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) {
+          const OptimizerShard shard = store_.optimizer_shard(unit);
+          reader.read(store_.layout(unit), shard.range, StateKind::param, shard.param);
+          reader.read(store_.layout(unit), shard.range, StateKind::exp_avg, shard.exp_avg);
+          reader.read(store_.layout(unit), shard.range, StateKind::exp_avg_sq, shard.exp_avg_sq);
+          store_.mark_updated(unit);
+        }
+        state = {reader.manifest().step, reader.manifest().next_sample, reader.manifest().tokens_seen};
+      },
+      "the loading of the checkpoint");
+  return state;
+}
+
+std::filesystem::path choose_checkpoint(const std::filesystem::path& run_folder, const std::string& resume,
+                                        std::vector<std::string>& notes) {
+  if (resume == "auto") return newest_checkpoint(run_folder, &notes).value_or(std::filesystem::path());
+  if (resume != "never") return resolve_checkpoint(resume);
+  if (newest_checkpoint(run_folder)) {
+    throw UsageError(one_line(fmt::format("{} already holds checkpoints and run.resume is never", run_folder.string()),
+                              "a fresh start would overwrite them", "choose another run.dir, or run.resume = auto"));
+  }
+  return {};
+}
+
+}  // namespace lamina

@@ -1,0 +1,22 @@
+#include <algorithm>
+#include <utility>
+
+#include <lamina/base/check.hpp>
+#include <lamina/train/gather_pipeline.hpp>
+
+namespace lamina {
+
+GatherPipeline::GatherPipeline(WeightStore& store, std::vector<std::size_t> uses)
+    : store_(store), uses_(std::move(uses)) {}
+
+std::span<const float> GatherPipeline::acquire() {
+  require(!done(), "GatherPipeline: more uses than planned");
+  const std::size_t ahead = std::min(uses_.size(), current_ + 1 + static_cast<std::size_t>(store_.prefetch()));
+  while (gathered_ < ahead && store_.state(uses_[gathered_]) == UnitState::sharded) store_.gather(uses_[gathered_++]);
+  require(gathered_ > current_, "GatherPipeline: a unit is acquired before its last use was released");
+  return store_.get(uses_[current_]);
+}
+
+void GatherPipeline::release() { store_.release(uses_[current_++]); }
+
+}  // namespace lamina

@@ -1,0 +1,43 @@
+#include <cstdio>
+
+#include <lamina/base/log.hpp>
+#include <lamina/base/text.hpp>
+#include <lamina/train/progress.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+std::string progress_text(const StepResult& result, const StepTimes& times, std::int64_t total_steps,
+                          double mean_step_s, const std::optional<EvaluationResult>& validation) {
+  std::string text = fmt::format("step {}/{}  loss {:.4f}  grad {:.3g}  lr {:.2e}  {:.0f} tok/s", result.step,
+                                 total_steps, result.loss, result.grad_norm, result.lr, times.tok_s);
+  if (validation) text += fmt::format("  validation {:.4f}", validation->loss);
+  if (result.step < total_steps) {
+    text += fmt::format("  {} left", human_seconds(mean_step_s * static_cast<double>(total_steps - result.step)));
+  }
+  return text;
+}
+
+Progress::Progress(std::int64_t total_steps, std::int64_t log_every, bool on_terminal)
+    : total_steps_(total_steps), log_every_(log_every), on_terminal_(on_terminal) {}
+
+void Progress::step(const StepResult& result, const StepTimes& times,
+                    const std::optional<EvaluationResult>& validation) {
+  mean_step_s_ = mean_step_s_ == 0 ? times.step_s : 0.9 * mean_step_s_ + 0.1 * times.step_s;
+  const std::string text = progress_text(result, times, total_steps_, mean_step_s_, validation);
+  if (on_terminal_) {
+    std::fprintf(stderr, "\r\033[K%s", text.c_str());
+    line_open_ = true;
+    if (validation) finish_line();  // stays on the screen
+    return;
+  }
+  if (validation || result.step == total_steps_ || result.step % log_every_ == 0 || result.step == 1) log_info(text);
+}
+
+void Progress::finish_line() {
+  if (line_open_) std::fputc('\n', stderr);
+  line_open_ = false;
+}
+
+}  // namespace lamina

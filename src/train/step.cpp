@@ -1,0 +1,104 @@
+#include <cmath>
+#include <vector>
+
+#include <lamina/base/error.hpp>
+#include <lamina/optim/adamw.hpp>
+#include <lamina/optim/lr_schedule.hpp>
+#include <lamina/train/micro_step.hpp>
+#include <lamina/train/step.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+namespace {
+
+// What the ranks add up, exactly, in one message.
+struct StepSums {
+  ExactSum loss, squares;
+  std::int64_t tokens = 0;
+  std::int64_t stops = 0;
+
+  void over(const mpi::Communicator& world) {
+    std::vector<std::int64_t> words;
+    for (ExactSum* sum : {&loss, &squares}) {
+      sum->normalise();
+      words.insert(words.end(), sum->words().begin(), sum->words().end());
+    }
+    words.insert(words.end(), {tokens, stops});
+    world.sum(words, "the sums of the step");
+    auto next = words.cbegin();
+    for (ExactSum* sum : {&loss, &squares}) {
+      for (std::int64_t& word : sum->words()) word = *next++;
+    }
+    tokens = *next++;
+    stops = *next;
+  }
+};
+
+void refuse_not_finite(const StepResult& result) {
+  if (std::isfinite(result.loss) && std::isfinite(result.grad_norm)) return;
+  throw mpi::AgreedError(
+      ExitCode::data,
+      one_line(fmt::format("step {}: loss {} and gradient norm {}", result.step, result.loss, result.grad_norm),
+               "training has diverged; the weights were not updated",
+               "lower optim.lr, lengthen optim.warmup or set optim.grad_clip, and resume from the last checkpoint"));
+}
+
+}  // namespace
+
+StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int64_t step, std::uint64_t first_sample,
+                    bool stop_wanted) {
+  const TrainSection& train = context.config.train;
+  const BatchPlan batches{train.global_batch, train.micro_batch, context.world.size()};
+  StepSums sums;
+  sums.stops = stop_wanted ? 1 : 0;
+  context.store.clear_gradients();
+  for (std::int64_t micro = 0; micro < batches.micro_steps(); ++micro) {
+    const std::int64_t index = micro * batches.ranks + context.world.rank();
+    const MicroBatch batch =
+        load(first_sample + static_cast<std::uint64_t>(index * batches.micro_batch), batches.micro_batch);
+    run_micro_step(context.plan, context.runner, context.store, batch);
+    sums.loss.add(context.runner.loss_sum());
+    sums.tokens += context.runner.labelled_tokens();
+  }
+  add_gradient_squares(context.store, context.ops, sums.squares);
+  sums.over(context.world);
+
+  const GradientScale scale = gradient_scale(sums.squares.value(), sums.tokens, context.config.optim.grad_clip);
+  StepResult result;
+  result.step = step;
+  result.tokens = sums.tokens;
+  result.loss = sums.tokens > 0 ? sums.loss.value() / static_cast<double>(sums.tokens) : 0.0;
+  result.grad_norm = scale.norm;
+  result.clip = scale.clip;
+  result.lr = learning_rate(context.config.optim, step, train.steps);
+  result.stop_wanted = sums.stops > 0;
+  refuse_not_finite(result);
+  context.store.finish_gradients();
+  adamw_step(context.store, context.ops, context.config.optim, step, result.lr, scale.scale);
+  return result;
+}
+
+EvaluationResult evaluate(const TrainContext& context, const LoadBatch& load, std::int64_t sequences) {
+  const std::int64_t micro_batch = context.config.train.micro_batch;
+  const std::int64_t ranks = context.world.size();
+  const std::int64_t batches = (sequences + micro_batch - 1) / micro_batch;
+  const std::int64_t rounds = (batches + ranks - 1) / ranks;
+  StepSums sums;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    // Ranks beyond the last batch compute rows without labels: every rank takes part in every gather.
+    const std::int64_t index = round * ranks + context.world.rank();
+    run_evaluation(context.plan, context.runner, context.store,
+                   load(static_cast<std::uint64_t>(index * micro_batch), micro_batch));
+    sums.loss.add(context.runner.loss_sum());
+    sums.tokens += context.runner.labelled_tokens();
+  }
+  sums.over(context.world);
+  EvaluationResult result;
+  result.tokens = sums.tokens;
+  result.loss = sums.tokens > 0 ? sums.loss.value() / static_cast<double>(sums.tokens) : 0.0;
+  return result;
+}
+
+}  // namespace lamina

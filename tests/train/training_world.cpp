@@ -1,0 +1,110 @@
+#include "train/training_world.hpp"
+
+#include <utility>
+
+#include <lamina/base/random.hpp>
+#include <lamina/comm/fabric_registry.hpp>
+#include <lamina/train/initialise.hpp>
+
+namespace lamina::test {
+
+ModelPlan small_model(const std::string& kind) {
+  const std::string common =
+      R"("hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 3, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "vocab_size": 29, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "hidden_act": "silu")";
+  const std::string text = kind == "tied" ? R"({"model_type": "llama", "tie_word_embeddings": true, )" + common + "}"
+                                          : R"({"model_type": "qwen2", "tie_word_embeddings": false, )" + common + "}";
+  return make_model_plan(parse_model_config(text, kind));
+}
+
+RunConfig small_run() {
+  RunConfig config;
+  config.run.seed = 11;
+  config.train.steps = 20;
+  config.train.global_batch = 12;
+  config.train.micro_batch = 1;
+  config.data.seq_len = sequence_length;
+  config.optim.lr = 3e-2;
+  config.optim.warmup = 3;
+  config.optim.grad_clip = 0.5;
+  return config;
+}
+
+MicroBatch RandomBatches::load(std::uint64_t first, std::int64_t sequences) {
+  const auto length = static_cast<std::size_t>(sequence_length);
+  tokens_.assign(static_cast<std::size_t>(sequences) * length, 0);
+  labels_ = tokens_;
+  for (std::size_t row = 0; row < static_cast<std::size_t>(sequences); ++row) {
+    const std::uint64_t sequence = first + row;
+    for (std::size_t i = 0; i < length; ++i) {
+      const PhiloxBlock random = philox(77, sequence, i);
+      tokens_[row * length + i] = static_cast<std::int32_t>(random[0] % static_cast<std::uint32_t>(vocab_));
+      const bool beyond = count_ > 0 && sequence >= static_cast<std::uint64_t>(count_);
+      const bool ignored = beyond || sequence % 12 == 5 || (sequence % 3 == 0 && random[2] % 2 == 0);
+      labels_[row * length + i] =
+          ignored ? ignored_label : static_cast<std::int32_t>((tokens_[row * length + i] * 5 + 3) % vocab_);
+    }
+  }
+  return {sequences, sequence_length, tokens_, labels_};
+}
+
+namespace {
+
+Topology make_topology(const mpi::Communicator& world, std::vector<int> nodes) {
+  if (nodes.empty()) nodes.assign(static_cast<std::size_t>(world.size()), 0);
+  return {world.rank(), nodes, std::vector<std::string>(nodes.size(), mpi::Communicator::host_name())};
+}
+
+}  // namespace
+
+TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, RunConfig config, std::vector<int> nodes)
+    : world_(world),
+      plan_(std::move(plan)),
+      config_(std::move(config)),
+      backend_(make_backend("cpu", 1)),
+      fabric_(make_fabric(
+          "mpi", world_, make_topology(world_, std::move(nodes)),
+          config_.reduction.order == ReductionOrder::hierarchical ? SumOrder::hierarchical : SumOrder::rank)),
+      store_(make_weight_store(
+          {plan_.units, static_cast<int>(config_.parallel.prefetch), config_.parallel.strategy == Strategy::full},
+          *backend_.device, *fabric_)),
+      runner_(std::make_unique<ModelRunner>(plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
+                                            sequence_length, true)),
+      batches_(plan_.config.vocab_size) {
+  initialise_randomly(plan_, config_.run.seed, *store_);
+}
+
+LoadBatch TrainingWorld::batches() {
+  return [this](std::uint64_t first, std::int64_t count) { return batches_.load(first, count); };
+}
+
+std::vector<float> TrainingWorld::weights() {
+  std::vector<float> all;
+  for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
+    store_->gather(unit);
+    const std::span<const float> full = store_->get(unit);
+    all.insert(all.end(), full.begin(), full.end());
+    store_->release(unit);
+  }
+  return all;
+}
+
+RunRecord run_training(TrainingWorld& training, std::int64_t steps) {
+  RunRecord record;
+  const TrainContext context = training.context();
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    const auto first = static_cast<std::uint64_t>((step - 1) * context.config.train.global_batch);
+    const StepResult result = run_step(context, training.batches(), step, first, false);
+    record.losses.push_back(result.loss);
+    record.norms.push_back(result.grad_norm);
+  }
+  RandomBatches validation(context.plan.config.vocab_size, 7);
+  record.validation =
+      evaluate(
+          context, [&](std::uint64_t first, std::int64_t count) { return validation.load(first, count); }, 7)
+          .loss;
+  record.weights = training.weights();
+  return record;
+}
+
+}  // namespace lamina::test

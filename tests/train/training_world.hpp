@@ -1,0 +1,79 @@
+// A small training run assembled from the real parts, on any pretended topology, for tests of the laws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <lamina/backends/backend.hpp>
+#include <lamina/comm/fabric.hpp>
+#include <lamina/config/run_config.hpp>
+#include <lamina/model/model_plan.hpp>
+#include <lamina/model/model_runner.hpp>
+#include <lamina/mpi/communicator.hpp>
+#include <lamina/shard/weight_store.hpp>
+#include <lamina/train/step.hpp>
+
+namespace lamina::test {
+
+inline constexpr std::int64_t sequence_length = 9;
+
+// Small models: "tied" (Llama, tied head), "untied" (Qwen2 with biases, own head).
+[[nodiscard]] ModelPlan small_model(const std::string& kind);
+
+// Global batch 12, twenty steps, warm-up, clipping.
+[[nodiscard]] RunConfig small_run();
+
+// Random tokens by sequence number, each label a function of its token; every third sequence has ignored labels, one
+// has none at all. Sequences past `count` (if > 0) have no labels.
+class RandomBatches {
+ public:
+  explicit RandomBatches(std::int64_t vocab, std::int64_t count = 0) : vocab_(vocab), count_(count) {}
+  [[nodiscard]] MicroBatch load(std::uint64_t first, std::int64_t sequences);
+
+ private:
+  std::int64_t vocab_, count_;
+  std::vector<std::int32_t> tokens_, labels_;
+};
+
+// Everything that a run needs, in the order of construction.
+class TrainingWorld {
+ public:
+  // nodes: node of each rank; empty: one node.
+  TrainingWorld(const mpi::Communicator& world, ModelPlan plan, RunConfig config, std::vector<int> nodes = {});
+
+  [[nodiscard]] TrainContext context() { return {config_, plan_, world_, *backend_.ops, *runner_, *store_}; }
+  [[nodiscard]] LoadBatch batches();
+  [[nodiscard]] WeightStore& store() { return *store_; }
+  [[nodiscard]] Fabric& fabric() { return *fabric_; }
+  [[nodiscard]] const ModelPlan& plan() const { return plan_; }
+  [[nodiscard]] RunConfig& config() { return config_; }
+  [[nodiscard]] Device& device() { return *backend_.device; }
+
+  // All weights of all units, unit after unit, without padding. Collective.
+  [[nodiscard]] std::vector<float> weights();
+
+ private:
+  const mpi::Communicator& world_;
+  ModelPlan plan_;
+  RunConfig config_;
+  Backend backend_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<WeightStore> store_;
+  std::unique_ptr<ModelRunner> runner_;
+  RandomBatches batches_;
+};
+
+// What the oracle or a run gave.
+struct RunRecord {
+  std::vector<double> losses, norms;
+  std::vector<float> weights;
+  double validation = 0;
+  bool operator==(const RunRecord&) const = default;
+};
+
+// Steps 1..steps of a run from random weights, and a validation at the end. Collective.
+[[nodiscard]] RunRecord run_training(TrainingWorld& training, std::int64_t steps);
+
+}  // namespace lamina::test
