@@ -1,0 +1,84 @@
+// lamina-bench-tokenizer TOKENIZER TEXT [SECONDS]: how fast one core tokenizes.
+//
+// TOKENIZER is a tokenizer.json, its folder, or "byte"; TEXT a file, cut into documents of whole lines of at least 4
+// KiB. Repeats for SECONDS (default 2) and prints one JSON line: the best pass in MB/s, tokens, and an XXH3-64 of the
+// ids so that two programs can see that they did the same work (tokenizer_peer.py).
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <lamina/base/error.hpp>
+#include <lamina/base/file.hpp>
+#include <lamina/base/hash.hpp>
+#include <lamina/tokenizer/tokenizer.hpp>
+
+#include <fmt/format.h>
+
+namespace {
+
+using namespace lamina;
+
+std::vector<std::string_view> cut_documents(std::string_view text) {
+  constexpr std::size_t document_bytes = 4096;
+  std::vector<std::string_view> documents;
+  while (!text.empty()) {
+    const std::size_t line_end =
+        text.size() <= document_bytes ? std::string_view::npos : text.find('\n', document_bytes - 1);
+    const std::size_t size = line_end == std::string_view::npos ? text.size() : line_end + 1;
+    documents.push_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  return documents;
+}
+
+void run(const std::string& tokenizer_name, const std::string& text_path, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  const Clock::time_point load_start = Clock::now();
+  const Tokenizer tokenizer = Tokenizer::named(tokenizer_name);
+  const double load_s = since(load_start);
+  const std::string text = read_file(text_path);
+  const auto documents = cut_documents(text);
+  std::vector<std::int32_t> ids;
+  double best = 1e30;
+  int passes = 0;
+  for (const Clock::time_point start = Clock::now(); passes < 2 || since(start) < seconds; ++passes) {
+    ids.clear();
+    auto workspace = tokenizer.make_workspace();  // as in a new thread: the cache starts cold
+    const Clock::time_point pass = Clock::now();
+    for (const auto document : documents) tokenizer.encode_append(document, false, workspace, ids);
+    best = std::min(best, since(pass));
+  }
+  fmt::print(
+      "{{\"mb_s\": {:.2f}, \"bytes\": {}, \"documents\": {}, \"tokens\": {}, \"xxh3\": \"{:016x}\", \"load_s\": "
+      "{:.3f}, "
+      "\"passes\": {}}}\n",
+      static_cast<double>(text.size()) / best / 1e6, text.size(), documents.size(), ids.size(),
+      xxh3_64(ids.data(), ids.size() * sizeof(ids[0])), load_s, passes);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::span arguments(argv, static_cast<std::size_t>(argc));
+  if (arguments.size() < 3 || arguments.size() > 4) {
+    fmt::print(stderr, "usage: lamina-bench-tokenizer TOKENIZER TEXT [SECONDS]\n");
+    return static_cast<int>(ExitCode::usage);
+  }
+  try {
+    run(arguments[1], arguments[2], arguments.size() == 4 ? std::strtod(arguments[3], nullptr) : 2.0);
+  } catch (const Error& error) {
+    fmt::print(stderr, "lamina-bench-tokenizer: {}\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "lamina-bench-tokenizer: {}\n", error.what());
+    return static_cast<int>(ExitCode::internal);
+  }
+  return 0;
+}
