@@ -21,7 +21,7 @@ std::uint64_t taken_before(std::uint64_t index, std::uint64_t share) {
 
 }  // namespace
 
-Sampler::Sampler(std::uint64_t seed, std::span<const SampleStream> streams) : seed_(seed) {
+DataSampler::DataSampler(std::uint64_t seed, std::span<const SampleStream> streams) : seed_(seed) {
   require(!streams.empty(), "a sampler has a stream");
   double left = 0;
   for (const SampleStream& stream : streams) {
@@ -38,7 +38,7 @@ Sampler::Sampler(std::uint64_t seed, std::span<const SampleStream> streams) : se
   }
 }
 
-Draw Sampler::at(std::uint64_t sample) const {
+Draw DataSampler::at(std::uint64_t sample) const {
   require(sample >> 63 == 0, "sample indices stay below 2^63");
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     const Stream& stream = streams_[i];

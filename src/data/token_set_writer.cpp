@@ -61,7 +61,6 @@ class TokenSetWriter::Impl {
         tokens_(temporary_ + ".tokens"),
         wide_(facts_.vocab_size > 65536) {
     require(facts_.vocab_size >= 1, "a token set has a vocabulary");
-    if (facts_.loss_mask) mask_ = std::make_unique<detail::SpoolFile>(temporary_ + ".mask");
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -71,9 +70,10 @@ class TokenSetWriter::Impl {
   }
 
   void append(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask) {
-    require(mask.size() == (facts_.loss_mask ? ids.size() : 0), "one mask value a token, if there is a mask");
+    require(mask.empty() || mask.size() == ids.size(), "one mask value a token");
     if (ids.empty()) return;
     for (const std::int32_t id : ids) require(id >= 0 && id < facts_.vocab_size, "ids lie inside the vocabulary");
+    append_mask(ids.size(), mask);
     if (at_start_) starts_.push_back(count_);
     at_start_ = false;
     count_ += static_cast<std::int64_t>(ids.size());
@@ -83,7 +83,6 @@ class TokenSetWriter::Impl {
       narrow_.assign(ids.begin(), ids.end());
       tokens_.append(std::as_bytes(std::span<const std::uint16_t>(narrow_)));
     }
-    if (mask_) mask_->append(std::as_bytes(mask));
   }
 
   void begin_document() { at_start_ = true; }
@@ -111,6 +110,25 @@ class TokenSetWriter::Impl {
   [[nodiscard]] std::int64_t documents() const { return static_cast<std::int64_t>(starts_.size()); }
 
  private:
+  // The mask's file begins with the first token that does not count.
+  void append_mask(std::size_t count, std::span<const std::uint8_t> mask) {
+    if (!mask_ && std::find(mask.begin(), mask.end(), 0) == mask.end()) return;
+    if (!mask_) {
+      mask_ = std::make_unique<detail::SpoolFile>(temporary_ + ".mask");
+      append_ones(static_cast<std::uint64_t>(count_));
+    }
+    if (mask.empty()) return append_ones(count);
+    mask_->append(std::as_bytes(mask));
+  }
+
+  void append_ones(std::uint64_t count) {
+    const std::vector<std::uint8_t> ones(copy_block, 1);
+    for (std::uint64_t done = 0; done < count; done += ones.size()) {
+      const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(ones.size(), count - done));
+      mask_->append(std::as_bytes(std::span(ones).first(part)));
+    }
+  }
+
   void write_file() const {
     hdf5::File file = hdf5::File::create(temporary_);
     file.write_attribute("format", "lamina token set");

@@ -11,9 +11,9 @@
 namespace lamina {
 namespace {
 
-TEST(Sampler, EveryWindowOnceAnEpoch) {
+TEST(DataSampler, EveryWindowOnceAnEpoch) {
   for (const std::uint64_t windows : {1U, 2U, 3U, 7U, 64U, 1000U, 4097U}) {
-    const Sampler sampler(5, std::array{SampleStream{windows, 1}});
+    const DataSampler sampler(5, std::array{SampleStream{windows, 1}});
     for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
       std::set<std::uint64_t> seen;
       for (std::uint64_t i = 0; i < windows; ++i) {
@@ -28,9 +28,9 @@ TEST(Sampler, EveryWindowOnceAnEpoch) {
   }
 }
 
-TEST(Sampler, OrderDependsOnSeedAndEpoch) {
+TEST(DataSampler, OrderDependsOnSeedAndEpoch) {
   const auto order = [](std::uint64_t seed, std::uint64_t first) {
-    const Sampler sampler(seed, std::array{SampleStream{500, 1}});
+    const DataSampler sampler(seed, std::array{SampleStream{500, 1}});
     std::vector<std::uint64_t> out;
     for (std::uint64_t i = 0; i < 500; ++i) out.push_back(sampler.at(first + i).window);
     return out;
@@ -42,17 +42,17 @@ TEST(Sampler, OrderDependsOnSeedAndEpoch) {
 }
 
 // The samples of a run are the same whichever ranks take them and wherever it was restarted.
-TEST(Sampler, NoGapAndNoDuplicateAcrossWorldSizesAndRestarts) {
+TEST(DataSampler, NoGapAndNoDuplicateAcrossWorldSizesAndRestarts) {
   const std::array streams{SampleStream{37, 1}};
   constexpr std::uint64_t batch = 12, steps = 20;
   std::vector<std::uint64_t> expected;
-  for (std::uint64_t i = 0; i < batch * steps; ++i) expected.push_back(Sampler(3, streams).at(i).window);
+  for (std::uint64_t i = 0; i < batch * steps; ++i) expected.push_back(DataSampler(3, streams).at(i).window);
   for (const std::uint64_t first_ranks : {1U, 2U, 3U, 4U, 6U, 12U}) {
     for (const std::uint64_t then_ranks : {1U, 3U, 4U}) {
       std::vector<std::uint64_t> seen(batch * steps, ~std::uint64_t{0});
       for (std::uint64_t step = 0; step < steps; ++step) {
         const std::uint64_t ranks = step < 7 ? first_ranks : then_ranks;
-        const Sampler fresh(3, streams);
+        const DataSampler fresh(3, streams);
         for (std::uint64_t rank = 0; rank < ranks; ++rank) {
           for (std::uint64_t i = 0; i < batch / ranks; ++i) {
             const std::uint64_t sample = step * batch + rank * (batch / ranks) + i;
@@ -65,10 +65,10 @@ TEST(Sampler, NoGapAndNoDuplicateAcrossWorldSizesAndRestarts) {
   }
 }
 
-TEST(Sampler, StreamsGetTheirShareOfEveryPrefix) {
+TEST(DataSampler, StreamsGetTheirShareOfEveryPrefix) {
   const std::array streams{SampleStream{10, 0.5}, SampleStream{1000, 0.3}, SampleStream{7, 0.15},
                            SampleStream{3, 0.05}};
-  const Sampler sampler(9, streams);
+  const DataSampler sampler(9, streams);
   std::array<double, 4> count{};
   for (std::uint64_t i = 0; i < 20000; ++i) {
     count[sampler.at(i).stream] += 1;
@@ -78,9 +78,9 @@ TEST(Sampler, StreamsGetTheirShareOfEveryPrefix) {
   }
 }
 
-TEST(Sampler, EachStreamGoesThroughItsOwnEpochs) {
+TEST(DataSampler, EachStreamGoesThroughItsOwnEpochs) {
   const std::array streams{SampleStream{10, 3}, SampleStream{33, 1}, SampleStream{5, 2}};
-  const Sampler sampler(9, streams);
+  const DataSampler sampler(9, streams);
   std::array<std::set<std::uint64_t>, 3> seen;
   std::array<std::uint64_t, 3> drawn{};
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -91,8 +91,8 @@ TEST(Sampler, EachStreamGoesThroughItsOwnEpochs) {
   }
 }
 
-TEST(Sampler, LateSamplesAreExact) {
-  const Sampler sampler(1, std::array{SampleStream{1000, 1}, SampleStream{1000, 2}});
+TEST(DataSampler, LateSamplesAreExact) {
+  const DataSampler sampler(1, std::array{SampleStream{1000, 1}, SampleStream{1000, 2}});
   const std::uint64_t late = (std::uint64_t{1} << 62) + 12345;
   std::set<std::tuple<std::size_t, std::uint64_t, std::uint64_t>> seen;
   for (std::uint64_t i = 0; i < 600; ++i) {

@@ -27,7 +27,7 @@ Ids all_tokens(const TokenSource& source) {
 
 TEST(TokenSet, WhatIsWrittenIsRead) {
   const ScratchFolder folder;
-  TokenSetWriter writer(folder / "t.h5", {65536, "some", "0123", false});
+  TokenSetWriter writer(folder / "t.h5", {65536, "some", "0123"});
   writer.append(Ids{1, 2});
   writer.begin_document();
   writer.begin_document();
@@ -51,7 +51,7 @@ TEST(TokenSet, WhatIsWrittenIsRead) {
 TEST(TokenSet, WideIdsAndALossMask) {
   const ScratchFolder folder;
   {
-    TokenSetWriter writer(folder / "t.h5", {200000, "some", "", true});
+    TokenSetWriter writer(folder / "t.h5", {200000, "some", ""});
     writer.append(Ids{199999, 2, 3}, Mask{0, 1, 1});
     writer.finish();
   }
@@ -66,7 +66,7 @@ TEST(TokenSet, WideIdsAndALossMask) {
 
 TEST(TokenSet, ManyTokensOverSeveralBlocks) {
   const ScratchFolder folder;
-  TokenSetWriter writer(folder / "t.h5", {70000, "some", "", false});
+  TokenSetWriter writer(folder / "t.h5", {70000, "some", ""});
   Ids expected;
   for (std::int32_t i = 0; i < 700000; ++i) expected.push_back(i % 70000);
   for (std::size_t i = 0; i < expected.size(); i += 1000) {
@@ -83,15 +83,15 @@ TEST(TokenSet, AnUnfinishedWriterLeavesTheOldFile) {
   const ScratchFolder folder;
   folder.write("t.h5", "old");
   {
-    TokenSetWriter writer(folder / "t.h5", {10, "some", "", true});
+    TokenSetWriter writer(folder / "t.h5", {10, "some", ""});
     writer.append(Ids{1}, Mask{1});
   }
   EXPECT_THAT(folder.names(), ElementsAre("t.h5"));
   EXPECT_EQ(std::filesystem::file_size(folder / "t.h5"), 3U);
-  TokenSetWriter empty(folder / "t.h5", {10, "some", "", false});
+  TokenSetWriter empty(folder / "t.h5", {10, "some", ""});
   EXPECT_THAT(error_of([&] { empty.finish(); }), HasSubstr("no tokens"));
   EXPECT_EQ(std::filesystem::file_size(folder / "t.h5"), 3U);
-  EXPECT_THAT(error_of([&] { TokenSetWriter(folder / "no/t.h5", {10, "", "", false}); }), HasSubstr("cannot create"));
+  EXPECT_THAT(error_of([&] { TokenSetWriter(folder / "no/t.h5", {10, "", ""}); }), HasSubstr("cannot create"));
 }
 
 class BrokenTokenSet : public testing::Test {
@@ -142,7 +142,7 @@ TEST_F(BrokenTokenSet, IsRefused) {
 
 TEST_F(BrokenTokenSet, TruncatedFilesAreRefusedOrReadAsWritten) {
   const auto path = folder_ / "t.h5";
-  TokenSetWriter writer(path, {70000, "some", "", true});
+  TokenSetWriter writer(path, {70000, "some", ""});
   writer.append(Ids(3000, 7), Mask(3000, 1));
   writer.finish();
   const std::uint64_t size = std::filesystem::file_size(path);

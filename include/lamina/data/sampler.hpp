@@ -27,9 +27,9 @@ struct Draw {
   std::uint64_t epoch = 0;   // of the stream
 };
 
-class Sampler {
+class DataSampler {
  public:
-  Sampler(std::uint64_t seed, std::span<const SampleStream> streams);
+  DataSampler(std::uint64_t seed, std::span<const SampleStream> streams);
   // Any sample below 2^63.
   [[nodiscard]] Draw at(std::uint64_t sample) const;
 

@@ -62,7 +62,7 @@ class TokenMixture {
   std::int64_t seq_len_;
   bool weighted_;
   std::vector<std::uint64_t> ends_;  // windows of the sources up to and with each
-  std::optional<Sampler> sampler_;
+  std::optional<DataSampler> sampler_;
 };
 
 }  // namespace lamina

@@ -22,7 +22,6 @@ struct TokenSetFacts {
   std::int64_t vocab_size = 0;
   std::string tokenizer_name;
   std::string tokenizer_hash;
-  bool loss_mask = false;
 };
 
 // Writes a token set document by document with memory that does not grow with the tokens (8 bytes a document are kept).
@@ -36,8 +35,8 @@ class TokenSetWriter {
   TokenSetWriter(const TokenSetWriter&) = delete;
   TokenSetWriter& operator=(const TokenSetWriter&) = delete;
 
-  // Adds to the current document. Ids must lie in [0, vocab_size). `mask` has one byte a token if the set has a loss
-  // mask, and is empty otherwise.
+  // Adds to the current document. Ids must lie in [0, vocab_size). `mask` says of each token whether it counts as a
+  // target; empty: all count. The set gets a loss mask if any token does not.
   void append(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask = {});
   // What is appended next begins another document. A document without tokens leaves no trace.
   void begin_document();

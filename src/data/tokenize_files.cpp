@@ -1,0 +1,90 @@
+#include "json_line.hpp"
+#include "ordered_pipeline.hpp"
+#include "text_blocks.hpp"
+
+#include <utility>
+
+#include <lamina/base/check.hpp>
+#include <lamina/base/error.hpp>
+#include <lamina/data/document_encoder.hpp>
+#include <lamina/data/token_set.hpp>
+#include <lamina/data/tokenize_files.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+namespace {
+
+struct EncodedBlock {
+  EncodedDocuments documents;
+  std::uint64_t bytes = 0;  // of text
+};
+
+EncodedBlock encode_block(const detail::TextBlock& block, const DocumentEncoder& encoder,
+                          TokenizerWorkspace& workspace) {
+  EncodedBlock out;
+  out.bytes = block.text.size();
+  if (block.format == TextFormat::text) {
+    encoder.add_text(block.text, block.begins, block.ends, block.file, block.offset, workspace, out.documents);
+    return out;
+  }
+  detail::for_each_line(block.text, [&](std::string_view line, std::size_t number) {
+    const std::string place = fmt::format("{}:{}", block.file, block.line + number - 1);
+    encoder.add_json_line(line, place, workspace, out.documents);
+  });
+  return out;
+}
+
+void write_block(const EncodedDocuments& block, TokenSetWriter& writer) {
+  const std::span<const std::int32_t> ids(block.ids);
+  const std::span<const std::uint8_t> mask(block.loss_mask);
+  std::size_t done = 0;
+  const auto write_until = [&](std::size_t end) {
+    writer.append(ids.subspan(done, end - done), mask.subspan(done, end - done));
+    done = end;
+  };
+  for (const std::size_t start : block.starts) {
+    write_until(start);
+    writer.begin_document();
+  }
+  write_until(ids.size());
+}
+
+void check_paths(const TokenizeRequest& request) {
+  for (const std::filesystem::path& input : request.inputs) {
+    std::error_code none;
+    if (!std::filesystem::equivalent(input, request.output, none)) continue;
+    throw UsageError(
+        one_line(fmt::format("{} is input and output", input.string()), "it would be replaced", "name another --out"));
+  }
+}
+
+}  // namespace
+
+TokenizeProgress tokenize_files(const TokenizeRequest& request, const Tokenizer& tokenizer) {
+  require(request.threads >= 1 && request.block_bytes >= 1, "at least one thread and one byte a block");
+  check_paths(request);
+  const DocumentEncoder encoder(tokenizer, request.append_eos);
+  detail::TextBlockReader reader(request.inputs, request.format, tokenizer, request.block_bytes);
+  TokenSetWriter writer(request.output, {tokenizer.vocab_size(), request.identity.name, request.identity.hash});
+  TokenizeProgress progress{0, reader.total_bytes(), 0, 0};
+  const auto make_worker = [&] {
+    return [&encoder, workspace = tokenizer.make_workspace()](detail::TextBlock&& block) mutable {
+      return encode_block(block, encoder, workspace);
+    };
+  };
+  const auto consume = [&](const EncodedBlock& block) {
+    write_block(block.documents, writer);
+    progress.bytes += block.bytes;
+    progress.tokens = writer.tokens();
+    progress.documents = writer.documents();
+    if (request.progress) request.progress(progress);
+  };
+  detail::OrderedPipeline<detail::TextBlock, EncodedBlock>(request.threads)
+      .run([&] { return reader.next(); }, make_worker, consume);
+  writer.finish();
+  return progress;
+}
+
+}  // namespace lamina
