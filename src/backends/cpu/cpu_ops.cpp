@@ -1,11 +1,11 @@
 #include "cpu_ops.hpp"
 
-#include "gemm.hpp"
+#include "openblas_setup.hpp"
 
 namespace lamina::cpu {
 
 std::unique_ptr<Ops> make_cpu_ops(int threads) {
-  prepare_gemm(threads);
+  prepare_openblas(threads);
   return std::make_unique<CpuOps>(threads);
 }
 

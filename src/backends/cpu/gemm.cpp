@@ -4,10 +4,8 @@
 #include <limits>
 
 #include <lamina/base/check.hpp>
-#include <lamina/base/error.hpp>
 
 #include <cblas.h>
-#include <fmt/format.h>
 #include <omp.h>
 
 namespace lamina::cpu {
@@ -40,16 +38,6 @@ class ThreadCountScope {
 };
 
 }  // namespace
-
-void prepare_gemm(int threads) {
-  if (openblas_get_parallel() == OPENBLAS_OPENMP) return;
-  if (threads > 1) {
-    throw UsageError(one_line(fmt::format("cannot compute with {} threads", threads),
-                              "this OpenBLAS was not built with OpenMP",
-                              "install the openmp flavour (libopenblas-openmp-dev), or set compute.threads = 1"));
-  }
-  openblas_set_num_threads(1);
-}
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Factor a, Factor b, float beta, float* c,
           std::int64_t c_stride, int threads) {

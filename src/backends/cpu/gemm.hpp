@@ -13,10 +13,6 @@ struct Factor {
   bool transposed = false;
 };
 
-// Call once before the first product with more than one thread. Throws UsageError when this OpenBLAS cannot share the
-// program's threads.
-void prepare_gemm(int threads);
-
 // c[m, n] = alpha * a[m, k] * b[k, n] + beta * c. beta 0 ignores what c held, NaN included. Uses up to `threads`
 // threads, one for products that are too small to share. Inside a parallel region it always uses the calling thread
 // only.
