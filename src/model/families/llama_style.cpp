@@ -58,7 +58,8 @@ ModelConfig parse_common(const ConfigReader& json, std::string_view family, cons
 }
 
 void parse_qwen_windows(const ConfigReader& json, ModelConfig& config) {
-  const bool windows_on = json.flag_or("use_sliding_window", false);
+  const bool null_window = json.names("sliding_window") && !json.has("sliding_window");
+  const bool windows_on = json.flag_or("use_sliding_window", false) && !null_window;
   const std::int64_t window = json.size_or("sliding_window", config_limits::positions, 4096);
   const auto layers = static_cast<std::size_t>(config.layers);
   if (json.has("layer_types")) {
@@ -69,7 +70,9 @@ void parse_qwen_windows(const ConfigReader& json, ModelConfig& config) {
       if (types[i] != "sliding_attention") {
         json.refuse("layer_types", fmt::format("\"{}\" is not implemented", types[i]));
       }
-      if (!windows_on) json.refuse("layer_types", "it asks for sliding_attention, but use_sliding_window is not true");
+      if (!windows_on)
+        json.refuse("layer_types", "it asks for sliding_attention, but sliding windows are off",
+                    "set use_sliding_window to true and sliding_window to a number");
       config.window[i] = window;
     }
     return;
