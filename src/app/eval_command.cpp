@@ -1,0 +1,128 @@
+// `lamina eval`: how well a model predicts a text, or answers multiple-choice questions.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <lamina/base/error.hpp>
+#include <lamina/config/argument_parser.hpp>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "commands.hpp"
+#include "local_model.hpp"
+#include "run_inputs.hpp"
+#include "scoring.hpp"
+
+namespace lamina {
+
+namespace {
+
+struct EvalArguments {
+  std::string model, data, choices, tokenizer = "auto", backend = "cpu";
+  std::int64_t seq_len = 512, batch = 1, max_windows = 0, threads = 1;
+  bool json = false;
+};
+
+std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string>& arguments) {
+  ArgumentParser parser("lamina eval",
+                        "Mean loss, perplexity and bits per byte of a model on data, in windows as transformers computes a loss from "
+                        "labels; or its accuracy on multiple-choice questions, as lm-evaluation-harness defines it.");
+  parser.option("model", a.model, "DIR", "Hugging Face folder", ArgumentParser::Need::required);
+  parser.option("data", a.data, "FILE", "text, JSONL or tokens, as data.validation of lamina train");
+  parser.option("choices", a.choices, "FILE", "JSONL of {\"context\", \"choices\", \"answer\"}");
+  parser.option("seq_len", a.seq_len, "N", "tokens of a window", {2, 1'000'000'000});
+  parser.option("batch", a.batch, "N", "windows computed at once", {1, 4096});
+  parser.option("max_windows", a.max_windows, "N", "only the first N windows; 0: all", {0, 1'000'000'000});
+  parser.option("tokenizer", a.tokenizer, "auto|byte|PATH", "auto: the model folder's, else byte");
+  parser.flag("json", a.json, "print one JSON object");
+  parser.choice("backend", a.backend, {"cpu", "cuda"}, "compute backend");
+  parser.option("threads", a.threads, "N", "threads to use", {1, 1024});
+  auto text = parser.parse(arguments);
+  if (!text && a.data.empty() == a.choices.empty()) {
+    throw UsageError(one_line("lamina eval needs either --data or --choices", a.data.empty() ? "neither is given" : "both are given",
+                              "give one of them"));
+  }
+  return text;
+}
+
+void require_positions(const ModelConfig& config, std::int64_t tokens, const std::string& what) {
+  if (tokens <= config.max_positions) return;
+  throw UsageError(one_line(fmt::format("{} needs {} tokens", what, tokens), fmt::format("the model has {} positions", config.max_positions),
+                            "use shorter windows or questions"));
+}
+
+// Bytes of text that the labelled targets stand for.
+std::int64_t target_bytes(const TokenBatch& batch, const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> targets;
+  std::copy_if(batch.labels.begin(), batch.labels.end(), std::back_inserter(targets), [](std::int32_t label) { return label != no_label; });
+  return static_cast<std::int64_t>(tokenizer.decode_bytes(targets, false).size());
+}
+
+nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& model, Backend& backend, const Tokenizer& tokenizer) {
+  require_positions(model.plan.config, a.seq_len, "a window");
+  const auto sources = open_mixture(parse_mixture(a.data, "--data"), &tokenizer);
+  for (const auto& source : sources) check_token_ids(*source, model.plan.config.vocab_size);
+  const EvalBatches batches(sources, a.seq_len, {model.plan.config.vocab_size, false}, WindowLabels::inside_window,
+                            static_cast<std::uint64_t>(a.max_windows));
+  Scorer scorer(model, backend, a.batch, a.seq_len);
+  Scorer::Loss loss;
+  std::int64_t bytes = 0;
+  TokenBatch batch;
+  const bool live = ::isatty(STDERR_FILENO) == 1;
+  for (std::uint64_t first = 0; first < batches.windows(); first += static_cast<std::uint64_t>(a.batch)) {
+    batches.fill(first, a.batch, batch);
+    scorer.add(view_of(batch), loss);
+    bytes += target_bytes(batch, tokenizer);
+    if (live) {
+      fmt::print(stderr, "\r{}/{} windows", std::min(first + static_cast<std::uint64_t>(a.batch), batches.windows()), batches.windows());
+    }
+  }
+  if (live) fmt::print(stderr, "\r\033[K");
+  const double mean = loss.sum.value() / static_cast<double>(loss.tokens);
+  return {{"loss", mean},
+          {"perplexity", std::exp(mean)},
+          {"bits_per_byte", loss.sum.value() / std::numbers::ln2 / static_cast<double>(std::max<std::int64_t>(bytes, 1))},
+          {"tokens", loss.tokens},
+          {"bytes", bytes},
+          {"windows", batches.windows()}};
+}
+
+nlohmann::ordered_json evaluate_choices(const EvalArguments& a, const LoadedModel& model, Backend& backend, const Tokenizer& tokenizer) {
+  const std::vector<MultipleChoice> questions = read_multiple_choice(a.choices);
+  const std::int64_t longest = longest_choice(questions, tokenizer);
+  require_positions(model.plan.config, longest, "the longest question");
+  Scorer scorer(model, backend, 1, longest);
+  const ChoiceScores scores = score_choices(questions, tokenizer, scorer);
+  return {{"questions", scores.questions}, {"acc", scores.accuracy}, {"acc_norm", scores.accuracy_normalised}};
+}
+
+}  // namespace
+
+int eval_command(const std::vector<std::string>& arguments) {
+  EvalArguments a;
+  if (const auto text = parse(a, arguments)) {
+    std::fputs(text->c_str(), stdout);
+    return 0;
+  }
+  Backend backend = make_backend(a.backend, a.threads);
+  const TokenizerChoice choice = choose_tokenizer(a.tokenizer, a.model);
+  const LoadedModel model = load_model(a.model, *backend.device);
+  const nlohmann::ordered_json result =
+      a.data.empty() ? evaluate_choices(a, model, backend, choice.tokenizer) : evaluate_data(a, model, backend, choice.tokenizer);
+  if (a.json) {
+    fmt::print("{}\n", result.dump());
+    return 0;
+  }
+  for (const auto& [key, value] : result.items()) {
+    if (value.is_number_float()) {
+      fmt::print("{:<14} {:.6f}\n", key, value.get<double>());
+    } else {
+      fmt::print("{:<14} {}\n", key, value.dump());
+    }
+  }
+  return 0;
+}
+
+}  // namespace lamina

@@ -1,0 +1,85 @@
+#include "run_inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <lamina/base/error.hpp>
+#include <lamina/ops/ops.hpp>
+
+namespace lamina {
+
+static_assert(no_label == ignored_label, "data and ops must agree on the label that does not count");
+
+TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& model_path) {
+  namespace fs = std::filesystem;
+  const bool automatic = setting == "auto";
+  const fs::path path = automatic ? fs::path(model_path) / "tokenizer.json" : fs::path(setting);
+  if (setting == "byte" || (automatic && !fs::exists(path))) return {Tokenizer::byte(), true, ""};
+  return {Tokenizer::load(path), false, fs::is_directory(path) ? path.string() : path.parent_path().string()};
+}
+
+MicroBatch view_of(const TokenBatch& batch) {
+  return {batch.sequences, batch.seq_len, batch.tokens, batch.labels, batch.positions, batch.first_visible};
+}
+
+namespace {
+
+TokenMixture open_training(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer) {
+  const std::vector<MixtureEntry> entries = parse_mixture(config.data.train, "data.train");
+  if (needs_tokenizer(entries) && tokenizer.vocab_size() > model.vocab_size) {
+    throw DataError(one_line(fmt::format("the tokenizer has {} ids, the model's vocab_size is {}", tokenizer.vocab_size(), model.vocab_size),
+                             "the model cannot learn ids beyond its vocabulary", "use the model's own tokenizer, or a larger vocab_size"));
+  }
+  return TokenMixture(entries, open_mixture(entries, &tokenizer), config.data.seq_len, config.run.seed);
+}
+
+std::vector<std::unique_ptr<TokenSource>> open_validation(const RunConfig& config, const Tokenizer& tokenizer) {
+  if (config.data.validation.empty()) return {};
+  return open_mixture(parse_mixture(config.data.validation, "data.validation"), &tokenizer);
+}
+
+}  // namespace
+
+RunData::RunData(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer)
+    : mixture_(open_training(config, model, tokenizer)),
+      train_(mixture_, {model.vocab_size, config.data.document_mask}),
+      validation_sources_(open_validation(config, tokenizer)) {
+  const BatchRules rules{model.vocab_size, config.data.document_mask};
+  for (const auto& source : mixture_.sources()) {
+    check_batch_rules(*source, rules);
+    check_token_ids(*source, model.vocab_size);
+  }
+  for (const auto& source : validation_sources_) {
+    check_batch_rules(*source, rules);
+    check_token_ids(*source, model.vocab_size);
+  }
+  if (!validation_sources_.empty()) {
+    validation_.emplace(validation_sources_, config.data.seq_len, rules, WindowLabels::next_token,
+                        static_cast<std::uint64_t>(config.train.eval_sequences));
+  }
+}
+
+TrainData RunData::loaders() {
+  TrainData data;
+  data.train = [this](std::uint64_t first, std::int64_t count) {
+    train_.fill(first, count, train_batch_);
+    return view_of(train_batch_);
+  };
+  if (validation_) {
+    data.validation = [this](std::uint64_t first, std::int64_t count) {
+      validation_->fill(first, count, validation_batch_);
+      return view_of(validation_batch_);
+    };
+    data.validation_sequences = static_cast<std::int64_t>(validation_->windows());
+  }
+  return data;
+}
+
+std::string RunData::description() const {
+  std::string text = fmt::format("data: {} tokens, {} windows of {} an epoch", mixture_.tokens(), mixture_.windows(), mixture_.seq_len());
+  if (validation_) text += fmt::format("; validation on {} windows", validation_->windows());
+  return text;
+}
+
+}  // namespace lamina

@@ -1,0 +1,47 @@
+// What a run reads before it starts: model, tokenizer, data.
+#pragma once
+
+#include <lamina/config/run_config.hpp>
+#include <lamina/data/batch.hpp>
+#include <lamina/data/token_mixture.hpp>
+#include <lamina/model/model_plan.hpp>
+#include <lamina/tokenizer/tokenizer.hpp>
+#include <lamina/train/trainer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lamina {
+
+// The tokenizer that `data.tokenizer` means: "byte", a path, or "auto": the model folder's tokenizer.json if there is one, else byte.
+struct TokenizerChoice {
+  Tokenizer tokenizer;
+  bool builtin_byte = false;
+  std::string folder;  // of its files; empty for the built-in one
+};
+[[nodiscard]] TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& model_path);
+
+// Token data of a run and the loaders over it. Address-stable: the loaders refer to it.
+class RunData {
+ public:
+  // Opens and checks everything. Throws UsageError and DataError.
+  RunData(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer);
+  RunData(const RunData&) = delete;
+  RunData& operator=(const RunData&) = delete;
+
+  [[nodiscard]] TrainData loaders();
+  [[nodiscard]] std::string description() const;  // for the log
+
+ private:
+  TokenMixture mixture_;
+  TrainBatches train_;
+  std::vector<std::unique_ptr<TokenSource>> validation_sources_;
+  std::optional<EvalBatches> validation_;
+  TokenBatch train_batch_, validation_batch_;
+};
+
+// A filled batch as the model takes it; valid as long as `batch` is not changed.
+[[nodiscard]] MicroBatch view_of(const TokenBatch& batch);
+
+}  // namespace lamina

@@ -1,0 +1,232 @@
+// `lamina train`: builds everything in order, owns it, and ends all ranks together.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <lamina/backends/backend.hpp>
+#include <lamina/base/file.hpp>
+#include <lamina/base/log.hpp>
+#include <lamina/base/text.hpp>
+#include <lamina/comm/fabric_registry.hpp>
+#include <lamina/config/argument_parser.hpp>
+#include <lamina/config/command_line.hpp>
+#include <lamina/config/validate.hpp>
+#include <lamina/model/model_config.hpp>
+#include <lamina/mpi/environment.hpp>
+#include <lamina/tokenizer/byte_tokenizer.hpp>
+#include <lamina/topology/discover.hpp>
+#include <lamina/train/initialise.hpp>
+#include <lamina/train/trainer.hpp>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "commands.hpp"
+#include "run_folder.hpp"
+#include "run_inputs.hpp"
+#include "stop_signals.hpp"
+
+namespace lamina {
+
+namespace {
+
+std::optional<std::string> environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+class TrainRun {
+ public:
+  TrainRun(const mpi::Communicator& world, RunConfig config) : world_(world), config_(std::move(config)) {}
+
+  ExitCode run() {
+    set_up_log(world_.rank(), LogLevel::info);
+    read_inputs();
+    const Topology topology = find_topology();
+    build_engine(topology);
+    RunState state = start_state();
+    note_stop_signals();
+    const TrainContext context{config_, *plan_, world_, *backend_.ops, *runner_, *store_};
+    const TrainEnd end =
+        train(context, data_->loaders(), *checkpointer_, state, [] { return stop_signal_seen(); }, ::isatty(STDERR_FILENO) == 1);
+    if (end == TrainEnd::finished) log_info(fmt::format("done: {} steps, {} tokens", state.step, state.tokens_seen));
+    if (end == TrainEnd::stopped_at) log_info(fmt::format("stopped at step {} as train.stop_at says; start again to go on", state.step));
+    if (end == TrainEnd::asked_to_stop) log_info(fmt::format("a signal asked to stop: saved step {}; start again to go on", state.step));
+    return end == TrainEnd::asked_to_stop ? ExitCode::requeue : ExitCode::ok;
+  }
+
+ private:
+  [[nodiscard]] bool speaks() const { return world_.rank() == 0; }
+
+  // Everything that can be wrong with files and settings shows here, before memory is taken.
+  void read_inputs() {
+    world_.agree(
+        [&] {
+          check_config(config_, world_.size());
+          const ModelConfig model = read_model_config(config_.model.path);
+          if (config_.data.seq_len > model.max_positions) {
+            throw UsageError(one_line(fmt::format("data.seq_len is {}", config_.data.seq_len),
+                                      fmt::format("the model has {} positions", model.max_positions), "lower data.seq_len"));
+          }
+          plan_.emplace(make_model_plan(model));
+          model_json_ = read_file(std::filesystem::path(config_.model.path) / "config.json");
+          const TokenizerChoice choice = choose_tokenizer(config_.data.tokenizer, config_.model.path);
+          side_files_ = read_side_files(choice.folder.empty() ? config_.model.path : choice.folder);
+          if (choice.builtin_byte) {
+            side_files_.push_back({"tokenizer.json", make_byte_tokenizer_json()});
+            side_files_.push_back({"tokenizer_config.json", make_byte_tokenizer_config_json()});
+          }
+          data_ = std::make_unique<RunData>(config_, model, choice.tokenizer);
+        },
+        "the reading of config, model and data");
+    world_.agree(
+        [&] {
+          if (speaks()) prepare_run_folder(config_);
+        },
+        "the run folder");
+  }
+
+  Topology find_topology() {
+    std::optional<Topology> topology;
+    world_.agree([&] { topology.emplace(discover_topology(world_, config_.run.pretend_nodes)); }, "the topology");
+    const std::vector<RankPlacement> placements = gather_placements(world_, *topology, config_.compute.threads);
+    if (speaks()) {
+      log_info(fmt::format("{} rank(s) on {} node(s)\n{}", world_.size(), topology->node_count(), placement_table(placements)));
+      for (const std::string& warning : placement_warnings(placements)) log_warn(warning);
+      if (!topology->equal_nodes()) log_info("nodes have different numbers of ranks: rails wrap round on the smaller nodes");
+    }
+    return *topology;
+  }
+
+  [[nodiscard]] SumOrder sum_order(const Topology& topology) const {
+    const ReductionOrder order = config_.reduction.order;
+    const bool by_rank = order == ReductionOrder::rank || (order == ReductionOrder::automatic && topology.node_count() == 1);
+    return by_rank ? SumOrder::rank : SumOrder::hierarchical;
+  }
+
+  void build_engine(const Topology& topology) {
+    world_.agree([&] { backend_ = make_backend(config_.compute.backend, config_.compute.threads); }, "the compute backend");
+    const SumOrder order = sum_order(topology);
+    fabric_ = make_fabric(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, topology, order);
+    const StorePlan store_plan{plan_->units, static_cast<int>(config_.parallel.prefetch), config_.parallel.strategy == Strategy::full};
+    report_plan(store_plan, order);
+    store_ = make_weight_store(store_plan, *backend_.device, *fabric_);
+    world_.agree(
+        [&] {
+          runner_ = std::make_unique<ModelRunner>(*plan_, *backend_.device, *backend_.ops, config_.train.micro_batch, config_.data.seq_len,
+                                                  true);
+        },
+        "the memory for activations");
+    checkpointer_ = std::make_unique<Checkpointer>(world_, *store_, config_, model_json_, side_files_);
+  }
+
+  void report_plan(const StorePlan& store_plan, SumOrder order) const {
+    if (!speaks()) return;
+    std::int64_t parameters = 0;
+    for (const UnitSpec& unit : plan_->units) parameters += unit.elements();
+    const BatchPlan batches{config_.train.global_batch, config_.train.micro_batch, world_.size()};
+    log_info(fmt::format("model: {} with {:.2f} M parameters in {} units; {}", plan_->config.family, static_cast<double>(parameters) / 1e6,
+                         plan_->units.size(), data_->description()));
+    log_info(fmt::format("batch: {} sequences of {} = {} rank(s) x {} sequence(s) x {} micro-step(s)", config_.train.global_batch,
+                         config_.data.seq_len, world_.size(), config_.train.micro_batch, batches.micro_steps()));
+    log_info(fmt::format(
+        "memory: {} of shards and {} of activations a rank, {} of slots a node (strategy {}, prefetch {}, sums in {} order)",
+        human_bytes(shard_bytes(store_plan, world_.size())),
+        human_bytes(ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true)),
+        human_bytes(fabric_->slot_bytes(slot_plan(store_plan, world_.size()))), store_plan.sharded ? "full" : "no_shard",
+        config_.parallel.prefetch, order == SumOrder::rank ? "rank" : "hierarchical"));
+  }
+
+  // A checkpoint's state, or fresh weights.
+  RunState start_state() {
+    std::string chosen;
+    world_.agree(
+        [&] {
+          if (!speaks()) return;
+          std::vector<std::string> notes;
+          chosen = choose_checkpoint(config_.run.dir, config_.run.resume, notes).string();
+          for (const std::string& note : notes) log_warn(note);
+        },
+        "the choice of a checkpoint");
+    chosen = world_.broadcast(chosen, 0, "the choice of a checkpoint");
+    if (!chosen.empty()) {
+      const RunState state = checkpointer_->load(chosen);
+      if (speaks()) log_info(fmt::format("resumed from {} at step {}", chosen, state.step));
+      return state;
+    }
+    world_.agree(
+        [&] {
+          if (config_.model.init == ModelInit::random) {
+            initialise_randomly(*plan_, config_.run.seed, *store_);
+          } else {
+            initialise_from_pretrained(config_.model.path, *plan_, *store_);
+          }
+        },
+        "the first weights");
+    if (speaks()) log_info(config_.model.init == ModelInit::random ? "fresh start: random weights" : "fresh start: pretrained weights");
+    return {};
+  }
+
+  const mpi::Communicator& world_;
+  RunConfig config_;
+  std::optional<ModelPlan> plan_;
+  std::string model_json_;
+  std::vector<SideFile> side_files_;
+  std::unique_ptr<RunData> data_;
+  Backend backend_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<WeightStore> store_;
+  std::unique_ptr<ModelRunner> runner_;
+  std::unique_ptr<Checkpointer> checkpointer_;
+};
+
+// An error of one rank alone: the others wait for it somewhere, so the job ends everywhere. Rank 0 speaks at once; the others leave it
+// a moment, so that an error all ranks have is told once.
+[[noreturn]] void end_everywhere(int rank, const std::string& message, ExitCode code) {
+  if (rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  std::fprintf(stderr, "error: rank %d on %s: %s\n", rank, mpi::Communicator::host_name().c_str(), message.c_str());
+  std::fflush(stderr);
+  mpi::Environment::abort(code);
+}
+
+int run_on_all_ranks(const mpi::Communicator& world, const std::exception_ptr& parse_error, const RunConfig& config) {
+  try {
+    world.agree(
+        [&] {
+          mpi::refuse_singletons(world.size(), environment_variable);
+          if (parse_error) std::rethrow_exception(parse_error);
+        },
+        "the command line");
+    return static_cast<int>(TrainRun(world, config).run());
+  } catch (const mpi::AgreedError& error) {
+    if (world.rank() == 0) log_error(error.what());
+    return static_cast<int>(error.code());
+  } catch (const Error& error) {
+    end_everywhere(world.rank(), error.what(), error.code());
+  } catch (const std::exception& error) {
+    end_everywhere(world.rank(), error.what(), ExitCode::internal);
+  }
+}
+
+}  // namespace
+
+int train_command(int argc, char** argv) {
+  RunArguments arguments;
+  std::exception_ptr parse_error;
+  try {
+    arguments = parse_run_arguments("lamina train", argument_list(argc, argv, 2));
+    if (arguments.print_instead) {
+      std::fputs(arguments.print_instead->c_str(), stdout);
+      return 0;
+    }
+  } catch (const Error&) {
+    parse_error = std::current_exception();  // told once, by rank 0
+  }
+  mpi::Environment environment(argc, argv);
+  const mpi::Communicator world = mpi::Communicator::world(std::chrono::duration<double>(arguments.config.run.deadline_s));
+  return run_on_all_ranks(world, parse_error, arguments.config);
+}
+
+}  // namespace lamina
