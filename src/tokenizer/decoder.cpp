@@ -7,11 +7,16 @@
 #include <charconv>
 #include <optional>
 
+#include <lamina/base/error.hpp>
+
 #include <fmt/format.h>
 
 namespace lamina {
 
 namespace {
+
+constexpr std::size_t max_steps = 64;
+constexpr std::size_t max_growth = 256;  // stops chains of Replace that double the text
 
 std::string concatenate(const std::vector<std::string>& tokens, std::string_view between = {}) {
   std::string out;
@@ -140,12 +145,6 @@ class MetaspaceDecoderStep final : public DecoderStep {
   bool drop_first_;
 };
 
-const std::string& one_character(const JsonNode& node) {
-  const std::string& text = node.string();
-  if (text.empty() || utf8::decode_first(text).size != text.size()) node.refuse("expected one character");
-  return text;
-}
-
 std::unique_ptr<DecoderStep> parse_metaspace(const JsonNode& section) {
   section.only_keys({"type", "replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"});
   const auto scheme = section.find("prepend_scheme");
@@ -156,7 +155,7 @@ std::unique_ptr<DecoderStep> parse_metaspace(const JsonNode& section) {
   if (!section.flag("add_prefix_space", name != "never") && name != "never") {
     section.at("add_prefix_space").refuse(fmt::format("false contradicts prepend_scheme {}", in_quotes(name)));
   }
-  return std::make_unique<MetaspaceDecoderStep>(one_character(section.at("replacement")), name != "never");
+  return std::make_unique<MetaspaceDecoderStep>(section.at("replacement").character(), name != "never");
 }
 
 std::unique_ptr<DecoderStep> parse_step(const JsonNode& section) {
@@ -168,11 +167,12 @@ std::unique_ptr<DecoderStep> parse_step(const JsonNode& section) {
   }
   if (type == "Replace") {
     section.only_keys({"type", "pattern", "content"});
-    return std::make_unique<ReplaceDecoderStep>(parse_pattern(section.at("pattern")), section.at("content").string());
+    return std::make_unique<ReplaceDecoderStep>(parse_pattern(section.at("pattern")),
+                                                section.at("content").short_string());
   }
   if (type == "Strip") {
     section.only_keys({"type", "content", "start", "stop"});
-    return std::make_unique<StripDecoderStep>(one_character(section.at("content")),
+    return std::make_unique<StripDecoderStep>(section.at("content").character(),
                                               section.at("start").integer(0, longest_strip),
                                               section.at("stop").integer(0, longest_strip));
   }
@@ -199,6 +199,7 @@ Decoder::Decoder(const JsonNode& section) : present_(true) {
 
 void Decoder::add(const JsonNode& section) {
   if (section.at("type").string() != "Sequence") {
+    if (steps_.size() == max_steps) section.refuse(fmt::format("more than {} decoders", max_steps));
     steps_.push_back(parse_step(section));
     return;
   }
@@ -209,7 +210,20 @@ void Decoder::add(const JsonNode& section) {
 
 std::string Decoder::decode(std::vector<std::string> tokens) const {
   if (!present_) return concatenate(tokens, " ");
-  for (const auto& step : steps_) step->apply(tokens);
+  const auto size_of = [](const std::vector<std::string>& list) {
+    std::size_t size = 0;
+    for (const auto& token : list) size += token.size();
+    return size;
+  };
+  const std::size_t limit = (size_of(tokens) + tokens.size() + 1) * max_growth;
+  for (const auto& step : steps_) {
+    step->apply(tokens);
+    if (size_of(tokens) > limit) {
+      throw DataError(one_line("cannot decode ids",
+                               fmt::format("the decoder makes more than {} bytes of one", max_growth),
+                               "check the Replace steps of tokenizer.json"));
+    }
+  }
   return concatenate(tokens);
 }
 

@@ -114,14 +114,14 @@ void JsonNode::require_object() const {
   if (!value_->is_object()) refuse(fmt::format("expected an object, found {}", value_->type_name()));
 }
 
-JsonNode JsonNode::at(const char* key) const {
+JsonNode JsonNode::at(const std::string& key) const {
   require_object();
   const auto found = value_->find(key);
   if (found == value_->end()) refuse(fmt::format("key '{}' is missing", key));
   return {*found, *file_, place_.empty() ? key : place_ + "." + key};
 }
 
-std::optional<JsonNode> JsonNode::find(const char* key) const {
+std::optional<JsonNode> JsonNode::find(const std::string& key) const {
   require_object();
   const auto found = value_->find(key);
   if (found == value_->end() || found->is_null()) return std::nullopt;
@@ -151,6 +151,18 @@ const std::string& JsonNode::string() const {
   return value_->get_ref<const std::string&>();
 }
 
+const std::string& JsonNode::short_string(std::size_t limit) const {
+  const std::string& text = string();
+  if (text.size() > limit) refuse(fmt::format("text of {} bytes, expected at most {}", text.size(), limit));
+  return text;
+}
+
+const std::string& JsonNode::character() const {
+  const std::string& text = string();
+  if (text.empty() || utf8::decode_first(text).size != text.size()) refuse("expected one character");
+  return text;
+}
+
 bool JsonNode::boolean() const {
   if (!value_->is_boolean()) refuse(fmt::format("expected true or false, found {}", value_->type_name()));
   return value_->get<bool>();
@@ -166,7 +178,7 @@ std::int64_t JsonNode::integer(std::int64_t low, std::int64_t high) const {
   return value;
 }
 
-bool JsonNode::flag(const char* key, bool fallback) const {
+bool JsonNode::flag(const std::string& key, bool fallback) const {
   const auto node = find(key);
   return node ? node->boolean() : fallback;
 }

@@ -29,8 +29,8 @@ class JsonNode {
   [[nodiscard]] bool is_null() const { return value_->is_null(); }
 
   // Member of an object; `at` refuses when it is missing, `find` gives nothing when it is missing or null.
-  [[nodiscard]] JsonNode at(const char* key) const;
-  [[nodiscard]] std::optional<JsonNode> find(const char* key) const;
+  [[nodiscard]] JsonNode at(const std::string& key) const;
+  [[nodiscard]] std::optional<JsonNode> find(const std::string& key) const;
   // Element of an array.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] JsonNode at(std::size_t index) const;
@@ -38,9 +38,13 @@ class JsonNode {
   void only_keys(std::initializer_list<std::string_view> keys) const;
 
   [[nodiscard]] const std::string& string() const;
+  // The same, refused beyond `limit` bytes: text that is inserted again and again.
+  [[nodiscard]] const std::string& short_string(std::size_t limit = 256) const;
+  // A string of exactly one character.
+  [[nodiscard]] const std::string& character() const;
   [[nodiscard]] bool boolean() const;
   [[nodiscard]] std::int64_t integer(std::int64_t low, std::int64_t high) const;
-  [[nodiscard]] bool flag(const char* key, bool fallback) const;
+  [[nodiscard]] bool flag(const std::string& key, bool fallback) const;
 
   // Throws DataError "file: place: why; fix".
   [[noreturn]] void refuse(const std::string& why, const std::string& fix = {}) const;

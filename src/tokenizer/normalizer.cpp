@@ -6,11 +6,16 @@
 
 #include <stdexcept>
 
+#include <lamina/base/error.hpp>
+
 #include <fmt/format.h>
 
 namespace lamina {
 
 namespace {
+
+constexpr std::size_t max_steps = 64;
+constexpr std::size_t max_growth = 256;  // far above any normal form; stops chains of Replace that double the text
 
 class NormalFormStep final : public NormalizerStep {
  public:
@@ -129,7 +134,7 @@ class ReplaceTextStep final : public NormalizerStep {
 std::unique_ptr<NormalizerStep> parse_replace(const JsonNode& section) {
   section.only_keys({"type", "pattern", "content"});
   const JsonNode pattern = section.at("pattern");
-  const std::string& content = section.at("content").string();
+  const std::string& content = section.at("content").short_string();
   if (const auto text = pattern.find("String"); text && !text->string().empty()) {
     pattern.only_keys({"String"});
     return std::make_unique<ReplaceTextStep>(text->string(), content);
@@ -158,7 +163,7 @@ std::unique_ptr<NormalizerStep> parse_step(const JsonNode& section) {
   }
   if (type == "Prepend") {
     section.only_keys({"type", "prepend"});
-    return std::make_unique<PrependStep>(section.at("prepend").string());
+    return std::make_unique<PrependStep>(section.at("prepend").short_string());
   }
   if (type == "Replace") return parse_replace(section);
   section.at("type").refuse(fmt::format("normalizer {} is not implemented", in_quotes(type)),
@@ -180,6 +185,7 @@ Regex parse_pattern(const JsonNode& pattern) {
 
 void Normalizer::add(const JsonNode& section) {
   if (section.at("type").string() != "Sequence") {
+    if (steps_.size() == max_steps) section.refuse(fmt::format("more than {} normalizers", max_steps));
     steps_.push_back(parse_step(section));
     return;
   }
@@ -190,7 +196,15 @@ void Normalizer::add(const JsonNode& section) {
 
 bool Normalizer::apply(std::string& text, RegexScratch& scratch) const {
   bool at_start = true;
-  for (const auto& step : steps_) at_start = step->apply(text, scratch) && at_start;
+  const std::size_t limit = text.size() * max_growth + max_growth;
+  for (const auto& step : steps_) {
+    at_start = step->apply(text, scratch) && at_start;
+    if (text.size() > limit) {
+      throw DataError(one_line("cannot tokenize the text",
+                               fmt::format("the normalizer makes more than {} bytes of one", max_growth),
+                               "check the Replace steps of tokenizer.json"));
+    }
+  }
   return at_start;
 }
 

@@ -41,7 +41,7 @@ void PostProcessor::add_template(const JsonNode& section) {
       continue;
     }
     const JsonNode name = piece.at("SpecialToken").at("id");
-    const auto token = tokens.find(name.string().c_str());
+    const auto token = tokens.find(name.string());
     if (!token) name.refuse(fmt::format("special token {} is not among special_tokens", in_quotes(name.string())));
     const JsonNode ids = token->at("ids");
     for (std::size_t k = 0; k < ids.size(); ++k) {

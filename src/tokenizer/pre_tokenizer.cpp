@@ -6,6 +6,12 @@
 
 namespace lamina {
 
+namespace {
+
+constexpr std::size_t max_stages = 64;  // each is a level of calls for each piece
+
+}  // namespace
+
 // Passes the parts of one stage on to the next.
 class PreTokenizer::Link final : public PieceSink {
  public:
@@ -44,6 +50,8 @@ void PreTokenizer::add(const JsonNode& section) {
     for (std::size_t i = 0; i < list.size(); ++i) add(list.at(i));
   } else if (type == "ByteLevel") {
     add_byte_level(section);
+  } else if (stages_.size() == max_stages) {
+    section.refuse(fmt::format("more than {} pre_tokenizers", max_stages));
   } else {
     stages_.push_back(parse_pre_tokenizer_stage(section));
   }

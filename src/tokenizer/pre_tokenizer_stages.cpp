@@ -121,10 +121,7 @@ class PrefixSpaceStage final : public PreTokenizerStage {
 
 std::unique_ptr<PreTokenizerStage> parse_metaspace(const JsonNode& section) {
   section.only_keys({"type", "replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"});
-  const std::string& replacement = section.at("replacement").string();
-  if (replacement.empty() || utf8::decode_first(replacement).size != replacement.size()) {
-    section.at("replacement").refuse("expected one character");
-  }
+  const std::string& replacement = section.at("replacement").character();
   const auto scheme = section.find("prepend_scheme");
   const std::string name = scheme ? scheme->string() : "always";
   using Prepend = MetaspaceStage::Prepend;

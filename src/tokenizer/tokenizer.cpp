@@ -85,15 +85,16 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path) {
-  const bool folder = std::filesystem::is_directory(path);
+  std::error_code unreadable;  // reading the file says more
+  const bool folder = std::filesystem::is_directory(path, unreadable);
   const std::filesystem::path file = folder ? path / "tokenizer.json" : path;
   const std::string text = read_file(file);
   TokenizerConfig config;
   const auto beside = [&](const char* name) { return file.parent_path() / name; };
-  if (const auto other = beside("tokenizer_config.json"); std::filesystem::exists(other)) {
+  if (const auto other = beside("tokenizer_config.json"); std::filesystem::exists(other, unreadable)) {
     config = parse_tokenizer_config(read_file(other), other.string());
   }
-  if (const auto other = beside("chat_template.jinja"); std::filesystem::exists(other)) {
+  if (const auto other = beside("chat_template.jinja"); std::filesystem::exists(other, unreadable)) {
     config.chat_template = read_file(other);
   }
   const std::string name = file.string();
