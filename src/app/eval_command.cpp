@@ -1,19 +1,20 @@
 // `lamina eval`: how well a model predicts a text, or answers multiple-choice questions.
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <lamina/base/error.hpp>
-#include <lamina/config/argument_parser.hpp>
-#include <nlohmann/json.hpp>
-#include <numbers>
-
 #include "commands.hpp"
 #include "local_model.hpp"
 #include "run_inputs.hpp"
 #include "scoring.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+
+#include <lamina/base/error.hpp>
+#include <lamina/config/argument_parser.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace lamina {
 
@@ -26,9 +27,10 @@ struct EvalArguments {
 };
 
 std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string>& arguments) {
-  ArgumentParser parser("lamina eval",
-                        "Mean loss, perplexity and bits per byte of a model on data, in windows as transformers computes a loss from "
-                        "labels; or its accuracy on multiple-choice questions, as lm-evaluation-harness defines it.");
+  ArgumentParser parser(
+      "lamina eval",
+      "Mean loss, perplexity and bits per byte of a model on data, in windows as transformers computes a loss from "
+      "labels; or its accuracy on multiple-choice questions, as lm-evaluation-harness defines it.");
   parser.option("model", a.model, "DIR", "Hugging Face folder", ArgumentParser::Need::required);
   parser.option("data", a.data, "FILE", "text, JSONL or tokens, as data.validation of lamina train");
   parser.option("choices", a.choices, "FILE", "JSONL of {\"context\", \"choices\", \"answer\"}");
@@ -41,26 +43,29 @@ std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string
   parser.option("threads", a.threads, "N", "threads to use", {1, 1024});
   auto text = parser.parse(arguments);
   if (!text && a.data.empty() == a.choices.empty()) {
-    throw UsageError(one_line("lamina eval needs either --data or --choices", a.data.empty() ? "neither is given" : "both are given",
-                              "give one of them"));
+    throw UsageError(one_line("lamina eval needs either --data or --choices",
+                              a.data.empty() ? "neither is given" : "both are given", "give one of them"));
   }
   return text;
 }
 
 void require_positions(const ModelConfig& config, std::int64_t tokens, const std::string& what) {
   if (tokens <= config.max_positions) return;
-  throw UsageError(one_line(fmt::format("{} needs {} tokens", what, tokens), fmt::format("the model has {} positions", config.max_positions),
+  throw UsageError(one_line(fmt::format("{} needs {} tokens", what, tokens),
+                            fmt::format("the model has {} positions", config.max_positions),
                             "use shorter windows or questions"));
 }
 
 // Bytes of text that the labelled targets stand for.
 std::int64_t target_bytes(const TokenBatch& batch, const Tokenizer& tokenizer) {
   std::vector<std::int32_t> targets;
-  std::copy_if(batch.labels.begin(), batch.labels.end(), std::back_inserter(targets), [](std::int32_t label) { return label != no_label; });
+  std::copy_if(batch.labels.begin(), batch.labels.end(), std::back_inserter(targets),
+               [](std::int32_t label) { return label != no_label; });
   return static_cast<std::int64_t>(tokenizer.decode_bytes(targets, false).size());
 }
 
-nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& model, Backend& backend, const Tokenizer& tokenizer) {
+nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& model, Backend& backend,
+                                     const Tokenizer& tokenizer) {
   require_positions(model.plan.config, a.seq_len, "a window");
   const auto sources = open_mixture(parse_mixture(a.data, "--data"), &tokenizer);
   for (const auto& source : sources) check_token_ids(*source, model.plan.config.vocab_size);
@@ -76,20 +81,23 @@ nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& 
     scorer.add(view_of(batch), loss);
     bytes += target_bytes(batch, tokenizer);
     if (live) {
-      fmt::print(stderr, "\r{}/{} windows", std::min(first + static_cast<std::uint64_t>(a.batch), batches.windows()), batches.windows());
+      fmt::print(stderr, "\r{}/{} windows", std::min(first + static_cast<std::uint64_t>(a.batch), batches.windows()),
+                 batches.windows());
     }
   }
   if (live) fmt::print(stderr, "\r\033[K");
   const double mean = loss.sum.value() / static_cast<double>(loss.tokens);
-  return {{"loss", mean},
-          {"perplexity", std::exp(mean)},
-          {"bits_per_byte", loss.sum.value() / std::numbers::ln2 / static_cast<double>(std::max<std::int64_t>(bytes, 1))},
-          {"tokens", loss.tokens},
-          {"bytes", bytes},
-          {"windows", batches.windows()}};
+  return {
+      {"loss", mean},
+      {"perplexity", std::exp(mean)},
+      {"bits_per_byte", loss.sum.value() / std::numbers::ln2 / static_cast<double>(std::max<std::int64_t>(bytes, 1))},
+      {"tokens", loss.tokens},
+      {"bytes", bytes},
+      {"windows", batches.windows()}};
 }
 
-nlohmann::ordered_json evaluate_choices(const EvalArguments& a, const LoadedModel& model, Backend& backend, const Tokenizer& tokenizer) {
+nlohmann::ordered_json evaluate_choices(const EvalArguments& a, const LoadedModel& model, Backend& backend,
+                                        const Tokenizer& tokenizer) {
   const std::vector<MultipleChoice> questions = read_multiple_choice(a.choices);
   const std::int64_t longest = longest_choice(questions, tokenizer);
   require_positions(model.plan.config, longest, "the longest question");
@@ -109,8 +117,8 @@ int eval_command(const std::vector<std::string>& arguments) {
   Backend backend = make_backend(a.backend, a.threads);
   const TokenizerChoice choice = choose_tokenizer(a.tokenizer, a.model);
   const LoadedModel model = load_model(a.model, *backend.device);
-  const nlohmann::ordered_json result =
-      a.data.empty() ? evaluate_choices(a, model, backend, choice.tokenizer) : evaluate_data(a, model, backend, choice.tokenizer);
+  const nlohmann::ordered_json result = a.data.empty() ? evaluate_choices(a, model, backend, choice.tokenizer)
+                                                       : evaluate_data(a, model, backend, choice.tokenizer);
   if (a.json) {
     fmt::print("{}\n", result.dump());
     return 0;

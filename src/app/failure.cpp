@@ -2,8 +2,9 @@
 
 #include <cstdio>
 #include <exception>
-#include <lamina/base/error.hpp>
 #include <new>
+
+#include <lamina/base/error.hpp>
 
 namespace lamina {
 

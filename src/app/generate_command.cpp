@@ -1,16 +1,17 @@
 // `lamina generate`: continues a text on standard output as it comes.
-#include <fmt/format.h>
+#include "commands.hpp"
+#include "local_model.hpp"
+#include "run_inputs.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+
 #include <lamina/base/error.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/model/generator.hpp>
 
-#include "commands.hpp"
-#include "local_model.hpp"
-#include "run_inputs.hpp"
+#include <fmt/format.h>
 
 namespace lamina {
 
@@ -45,10 +46,14 @@ std::optional<std::string> parse(GenerateArguments& a, const std::vector<std::st
 
 const char* reason_text(StopReason reason) {
   switch (reason) {
-    case StopReason::eos: return "end of text";
-    case StopReason::max_new_tokens: return "max_tokens reached";
-    case StopReason::max_positions: return "the model has no more positions";
-    case StopReason::callback: return "output closed";
+    case StopReason::eos:
+      return "end of text";
+    case StopReason::max_new_tokens:
+      return "max_tokens reached";
+    case StopReason::max_positions:
+      return "the model has no more positions";
+    case StopReason::callback:
+      return "output closed";
   }
   return "?";
 }
@@ -65,7 +70,8 @@ int generate_command(const std::vector<std::string>& arguments) {
   const TokenizerChoice choice = choose_tokenizer(a.tokenizer, a.model);
   const LoadedModel model = load_model(a.model, *backend.device);
   const std::vector<std::int32_t> prompt = choice.tokenizer.encode(a.prompt, true);
-  if (prompt.empty()) throw UsageError(one_line("the prompt holds no token", "there is nothing to continue", "give some text"));
+  if (prompt.empty())
+    throw UsageError(one_line("the prompt holds no token", "there is nothing to continue", "give some text"));
   const std::int64_t wanted = static_cast<std::int64_t>(prompt.size()) + a.max_tokens;
   Generator generator(model, *backend.device, *backend.ops, std::min(wanted, model.plan.config.max_positions));
 
@@ -79,12 +85,14 @@ int generate_command(const std::vector<std::string>& arguments) {
   };
   write(a.prompt);
   const auto begin = std::chrono::steady_clock::now();
-  const Generated result = generator.generate(prompt, options, [&](std::int32_t token) { return write(decoder.push(token)); });
+  const Generated result =
+      generator.generate(prompt, options, [&](std::int32_t token) { return write(decoder.push(token)); });
   write(decoder.finish() + "\n");
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (!a.quiet) {
-    fmt::print(stderr, "[{} prompt tokens, {} new in {:.1f} s ({:.0f} tok/s); {}]\n", prompt.size(), result.tokens.size(), seconds,
-               static_cast<double>(result.tokens.size()) / std::max(seconds, 1e-9), reason_text(result.reason));
+    fmt::print(stderr, "[{} prompt tokens, {} new in {:.1f} s ({:.0f} tok/s); {}]\n", prompt.size(),
+               result.tokens.size(), seconds, static_cast<double>(result.tokens.size()) / std::max(seconds, 1e-9),
+               reason_text(result.reason));
   }
   return 0;
 }

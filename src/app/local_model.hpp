@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+
 #include <lamina/backends/backend.hpp>
 #include <lamina/model/loaded_model.hpp>
 

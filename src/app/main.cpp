@@ -1,14 +1,15 @@
-#include <fmt/format.h>
+#include "commands.hpp"
+#include "failure.hpp"
 
 #include <array>
 #include <cstdio>
+
 #include <lamina/base/error.hpp>
 #include <lamina/base/text.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/config/command_line.hpp>
 
-#include "commands.hpp"
-#include "failure.hpp"
+#include <fmt/format.h>
 
 namespace {
 
@@ -45,9 +46,9 @@ int dispatch(int argc, char** argv) {
   if (arguments[0] == "eval") return lamina::eval_command(rest);
   static const std::array<std::string, 6> known{"train", "generate", "eval", "--version", "--dump-default", "--help"};
   const std::string nearest = lamina::nearest_name(arguments[0], known);
-  throw lamina::UsageError(lamina::one_line(fmt::format("unknown command '{}'", arguments[0]),
-                                            nearest.empty() ? "there is none like it" : fmt::format("did you mean {}?", nearest),
-                                            "see lamina --help"));
+  throw lamina::UsageError(lamina::one_line(
+      fmt::format("unknown command '{}'", arguments[0]),
+      nearest.empty() ? "there is none like it" : fmt::format("did you mean {}?", nearest), "see lamina --help"));
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 #include "run_folder.hpp"
 
-#include <fmt/format.h>
+#include <system_error>
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/file.hpp>
 #include <lamina/base/log.hpp>
 #include <lamina/config/command_line.hpp>
-#include <system_error>
+
+#include <fmt/format.h>
 
 namespace lamina {
 

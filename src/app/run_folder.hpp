@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+
 #include <lamina/config/run_config.hpp>
 
 namespace lamina {

@@ -1,11 +1,12 @@
 #include "run_inputs.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
+
 #include <lamina/base/error.hpp>
 #include <lamina/ops/ops.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 
@@ -28,8 +29,9 @@ namespace {
 TokenMixture open_training(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer) {
   const std::vector<MixtureEntry> entries = parse_mixture(config.data.train, "data.train");
   if (needs_tokenizer(entries) && tokenizer.vocab_size() > model.vocab_size) {
-    throw DataError(one_line(fmt::format("the tokenizer has {} ids, the model's vocab_size is {}", tokenizer.vocab_size(), model.vocab_size),
-                             "the model cannot learn ids beyond its vocabulary", "use the model's own tokenizer, or a larger vocab_size"));
+    throw DataError(one_line(
+        fmt::format("the tokenizer has {} ids, the model's vocab_size is {}", tokenizer.vocab_size(), model.vocab_size),
+        "the model cannot learn ids beyond its vocabulary", "use the model's own tokenizer, or a larger vocab_size"));
   }
   return TokenMixture(entries, open_mixture(entries, &tokenizer), config.data.seq_len, config.run.seed);
 }
@@ -77,7 +79,8 @@ TrainData RunData::loaders() {
 }
 
 std::string RunData::description() const {
-  std::string text = fmt::format("data: {} tokens, {} windows of {} an epoch", mixture_.tokens(), mixture_.windows(), mixture_.seq_len());
+  std::string text = fmt::format("data: {} tokens, {} windows of {} an epoch", mixture_.tokens(), mixture_.windows(),
+                                 mixture_.seq_len());
   if (validation_) text += fmt::format("; validation on {} windows", validation_->windows());
   return text;
 }

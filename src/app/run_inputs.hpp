@@ -1,20 +1,22 @@
 // What a run reads before it starts: model, tokenizer, data.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include <lamina/config/run_config.hpp>
 #include <lamina/data/batch.hpp>
 #include <lamina/data/token_mixture.hpp>
 #include <lamina/model/model_plan.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
 #include <lamina/train/trainer.hpp>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace lamina {
 
-// The tokenizer that `data.tokenizer` means: "byte", a path, or "auto": the model folder's tokenizer.json if there is one, else byte.
+// The tokenizer that `data.tokenizer` means: "byte", a path, or "auto": the model folder's tokenizer.json if there is
+// one, else byte.
 struct TokenizerChoice {
   Tokenizer tokenizer;
   bool builtin_byte = false;

@@ -1,12 +1,13 @@
 #include "scoring.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <lamina/base/check.hpp>
-#include <lamina/base/error.hpp>
 #include <string>
 #include <utility>
+
+#include <lamina/base/check.hpp>
+#include <lamina/base/error.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 
@@ -45,8 +46,9 @@ struct EncodedChoice {
   std::vector<std::int32_t> context, continuation;
 };
 
-// As lm-evaluation-harness splits them: spaces at the end of the context belong to the continuation, and the continuation's tokens are those
-// that the context's own tokens leave over. An empty context is the beginning-of-text token, or the end-of-text one.
+// As lm-evaluation-harness splits them: spaces at the end of the context belong to the continuation, and the
+// continuation's tokens are those that the context's own tokens leave over. An empty context is the beginning-of-text
+// token, or the end-of-text one.
 EncodedChoice encode(const MultipleChoice& question, const std::string& choice, const Tokenizer& tokenizer) {
   const std::size_t end = question.context.find_last_not_of(" \t\n\r\f\v");
   const std::string context = end == std::string::npos ? "" : question.context.substr(0, end + 1);
@@ -58,7 +60,8 @@ EncodedChoice encode(const MultipleChoice& question, const std::string& choice, 
   if (result.context.empty()) {
     const auto start = tokenizer.bos() ? tokenizer.bos() : tokenizer.eos();
     if (!start) {
-      throw DataError(one_line("a question has an empty context", "the tokenizer names no beginning-of-text token to start from",
+      throw DataError(one_line("a question has an empty context",
+                               "the tokenizer names no beginning-of-text token to start from",
                                "give every question a context"));
     }
     result.context.push_back(*start);

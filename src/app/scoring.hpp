@@ -2,14 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
+
 #include <lamina/backends/backend.hpp>
 #include <lamina/data/batch.hpp>
 #include <lamina/data/multiple_choice.hpp>
 #include <lamina/model/loaded_model.hpp>
 #include <lamina/model/model_runner.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
-#include <span>
-#include <vector>
 
 namespace lamina {
 
@@ -25,7 +26,8 @@ class Scorer {
   // Adds a batch's labelled tokens.
   void add(const MicroBatch& batch, Loss& loss);
   // log p(continuation | context). The context is not empty; both together fit seq_len + 1 tokens.
-  [[nodiscard]] double log_likelihood(std::span<const std::int32_t> context, std::span<const std::int32_t> continuation);
+  [[nodiscard]] double log_likelihood(std::span<const std::int32_t> context,
+                                      std::span<const std::int32_t> continuation);
 
  private:
   const LoadedModel& model_;
@@ -42,6 +44,7 @@ struct ChoiceScores {
 
 // The most tokens (context and one choice) that any question needs.
 [[nodiscard]] std::int64_t longest_choice(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer);
-[[nodiscard]] ChoiceScores score_choices(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer, Scorer& scorer);
+[[nodiscard]] ChoiceScores score_choices(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer,
+                                         Scorer& scorer);
 
 }  // namespace lamina

@@ -3,8 +3,8 @@
 
 namespace lamina {
 
-// SIGTERM and SIGUSR2 (what Slurm sends before the time limit with --signal) are noted instead of ending the process. Own them after MPI
-// has started: libraries may have taken them.
+// SIGTERM and SIGUSR2 (what Slurm sends before the time limit with --signal) are noted instead of ending the process.
+// Own them after MPI has started: libraries may have taken them.
 void note_stop_signals();
 [[nodiscard]] bool stop_signal_seen();
 

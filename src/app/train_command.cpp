@@ -1,10 +1,16 @@
 // `lamina train`: builds everything in order, owns it, and ends all ranks together.
-#include <fmt/format.h>
-#include <unistd.h>
+#include "commands.hpp"
+#include "run_folder.hpp"
+#include "run_inputs.hpp"
+#include "stop_signals.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
+#include <optional>
+#include <thread>
+
 #include <lamina/backends/backend.hpp>
 #include <lamina/base/file.hpp>
 #include <lamina/base/log.hpp>
@@ -19,14 +25,9 @@
 #include <lamina/topology/discover.hpp>
 #include <lamina/train/initialise.hpp>
 #include <lamina/train/trainer.hpp>
-#include <memory>
-#include <optional>
-#include <thread>
 
-#include "commands.hpp"
-#include "run_folder.hpp"
-#include "run_inputs.hpp"
-#include "stop_signals.hpp"
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace lamina {
 
@@ -49,11 +50,14 @@ class TrainRun {
     RunState state = start_state();
     note_stop_signals();
     const TrainContext context{config_, *plan_, world_, *backend_.ops, *runner_, *store_};
-    const TrainEnd end =
-        train(context, data_->loaders(), *checkpointer_, state, [] { return stop_signal_seen(); }, ::isatty(STDERR_FILENO) == 1);
+    const TrainEnd end = train(
+        context, data_->loaders(), *checkpointer_, state, [] { return stop_signal_seen(); },
+        ::isatty(STDERR_FILENO) == 1);
     if (end == TrainEnd::finished) log_info(fmt::format("done: {} steps, {} tokens", state.step, state.tokens_seen));
-    if (end == TrainEnd::stopped_at) log_info(fmt::format("stopped at step {} as train.stop_at says; start again to go on", state.step));
-    if (end == TrainEnd::asked_to_stop) log_info(fmt::format("a signal asked to stop: saved step {}; start again to go on", state.step));
+    if (end == TrainEnd::stopped_at)
+      log_info(fmt::format("stopped at step {} as train.stop_at says; start again to go on", state.step));
+    if (end == TrainEnd::asked_to_stop)
+      log_info(fmt::format("a signal asked to stop: saved step {}; start again to go on", state.step));
     return end == TrainEnd::asked_to_stop ? ExitCode::requeue : ExitCode::ok;
   }
 
@@ -68,7 +72,8 @@ class TrainRun {
           const ModelConfig model = read_model_config(config_.model.path);
           if (config_.data.seq_len > model.max_positions) {
             throw UsageError(one_line(fmt::format("data.seq_len is {}", config_.data.seq_len),
-                                      fmt::format("the model has {} positions", model.max_positions), "lower data.seq_len"));
+                                      fmt::format("the model has {} positions", model.max_positions),
+                                      "lower data.seq_len"));
           }
           plan_.emplace(make_model_plan(model));
           model_json_ = read_file(std::filesystem::path(config_.model.path) / "config.json");
@@ -93,30 +98,35 @@ class TrainRun {
     world_.agree([&] { topology.emplace(discover_topology(world_, config_.run.pretend_nodes)); }, "the topology");
     const std::vector<RankPlacement> placements = gather_placements(world_, *topology, config_.compute.threads);
     if (speaks()) {
-      log_info(fmt::format("{} rank(s) on {} node(s)\n{}", world_.size(), topology->node_count(), placement_table(placements)));
+      log_info(fmt::format("{} rank(s) on {} node(s)\n{}", world_.size(), topology->node_count(),
+                           placement_table(placements)));
       for (const std::string& warning : placement_warnings(placements)) log_warn(warning);
-      if (!topology->equal_nodes()) log_info("nodes have different numbers of ranks: rails wrap round on the smaller nodes");
+      if (!topology->equal_nodes())
+        log_info("nodes have different numbers of ranks: rails wrap round on the smaller nodes");
     }
     return *topology;
   }
 
   [[nodiscard]] SumOrder sum_order(const Topology& topology) const {
     const ReductionOrder order = config_.reduction.order;
-    const bool by_rank = order == ReductionOrder::rank || (order == ReductionOrder::automatic && topology.node_count() == 1);
+    const bool by_rank =
+        order == ReductionOrder::rank || (order == ReductionOrder::automatic && topology.node_count() == 1);
     return by_rank ? SumOrder::rank : SumOrder::hierarchical;
   }
 
   void build_engine(const Topology& topology) {
-    world_.agree([&] { backend_ = make_backend(config_.compute.backend, config_.compute.threads); }, "the compute backend");
+    world_.agree([&] { backend_ = make_backend(config_.compute.backend, config_.compute.threads); },
+                 "the compute backend");
     const SumOrder order = sum_order(topology);
     fabric_ = make_fabric(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, topology, order);
-    const StorePlan store_plan{plan_->units, static_cast<int>(config_.parallel.prefetch), config_.parallel.strategy == Strategy::full};
+    const StorePlan store_plan{plan_->units, static_cast<int>(config_.parallel.prefetch),
+                               config_.parallel.strategy == Strategy::full};
     report_plan(store_plan, order);
     store_ = make_weight_store(store_plan, *backend_.device, *fabric_);
     world_.agree(
         [&] {
-          runner_ = std::make_unique<ModelRunner>(*plan_, *backend_.device, *backend_.ops, config_.train.micro_batch, config_.data.seq_len,
-                                                  true);
+          runner_ = std::make_unique<ModelRunner>(*plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
+                                                  config_.data.seq_len, true);
         },
         "the memory for activations");
     checkpointer_ = std::make_unique<Checkpointer>(world_, *store_, config_, model_json_, side_files_);
@@ -127,16 +137,19 @@ class TrainRun {
     std::int64_t parameters = 0;
     for (const UnitSpec& unit : plan_->units) parameters += unit.elements();
     const BatchPlan batches{config_.train.global_batch, config_.train.micro_batch, world_.size()};
-    log_info(fmt::format("model: {} with {:.2f} M parameters in {} units; {}", plan_->config.family, static_cast<double>(parameters) / 1e6,
-                         plan_->units.size(), data_->description()));
-    log_info(fmt::format("batch: {} sequences of {} = {} rank(s) x {} sequence(s) x {} micro-step(s)", config_.train.global_batch,
-                         config_.data.seq_len, world_.size(), config_.train.micro_batch, batches.micro_steps()));
+    log_info(fmt::format("model: {} with {:.2f} M parameters in {} units; {}", plan_->config.family,
+                         static_cast<double>(parameters) / 1e6, plan_->units.size(), data_->description()));
+    log_info(fmt::format("batch: {} sequences of {} = {} rank(s) x {} sequence(s) x {} micro-step(s)",
+                         config_.train.global_batch, config_.data.seq_len, world_.size(), config_.train.micro_batch,
+                         batches.micro_steps()));
     log_info(fmt::format(
-        "memory: {} of shards and {} of activations a rank, {} of slots a node (strategy {}, prefetch {}, sums in {} order)",
+        "memory: {} of shards and {} of activations a rank, {} of slots a node (strategy {}, prefetch {}, sums in {} "
+        "order)",
         human_bytes(shard_bytes(store_plan, world_.size())),
         human_bytes(ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true)),
-        human_bytes(fabric_->slot_bytes(slot_plan(store_plan, world_.size()))), store_plan.sharded ? "full" : "no_shard",
-        config_.parallel.prefetch, order == SumOrder::rank ? "rank" : "hierarchical"));
+        human_bytes(fabric_->slot_bytes(slot_plan(store_plan, world_.size()))),
+        store_plan.sharded ? "full" : "no_shard", config_.parallel.prefetch,
+        order == SumOrder::rank ? "rank" : "hierarchical"));
   }
 
   // A checkpoint's state, or fresh weights.
@@ -165,7 +178,9 @@ class TrainRun {
           }
         },
         "the first weights");
-    if (speaks()) log_info(config_.model.init == ModelInit::random ? "fresh start: random weights" : "fresh start: pretrained weights");
+    if (speaks())
+      log_info(config_.model.init == ModelInit::random ? "fresh start: random weights"
+                                                       : "fresh start: pretrained weights");
     return {};
   }
 
@@ -182,8 +197,8 @@ class TrainRun {
   std::unique_ptr<Checkpointer> checkpointer_;
 };
 
-// An error of one rank alone: the others wait for it somewhere, so the job ends everywhere. Rank 0 speaks at once; the others leave it
-// a moment, so that an error all ranks have is told once.
+// An error of one rank alone: the others wait for it somewhere, so the job ends everywhere. Rank 0 speaks at once; the
+// others leave it a moment, so that an error all ranks have is told once.
 [[noreturn]] void end_everywhere(int rank, const std::string& message, ExitCode code) {
   if (rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
   std::fprintf(stderr, "error: rank %d on %s: %s\n", rank, mpi::Communicator::host_name().c_str(), message.c_str());
@@ -225,7 +240,8 @@ int train_command(int argc, char** argv) {
     parse_error = std::current_exception();  // told once, by rank 0
   }
   mpi::Environment environment(argc, argv);
-  const mpi::Communicator world = mpi::Communicator::world(std::chrono::duration<double>(arguments.config.run.deadline_s));
+  const mpi::Communicator world =
+      mpi::Communicator::world(std::chrono::duration<double>(arguments.config.run.deadline_s));
   return run_on_all_ranks(world, parse_error, arguments.config);
 }
 

@@ -32,11 +32,27 @@ double uniform_open(std::uint32_t high, std::uint32_t low) {
   return (static_cast<double>(bits) + 0.5) * 0x1p-52;
 }
 
-double normal_at(std::uint64_t key, std::uint64_t index) {
-  const PhiloxBlock block = philox(key, index / 2);
+namespace {
+
+// Elements 2*pair and 2*pair + 1.
+std::array<double, 2> normal_pair(std::uint64_t key, std::uint64_t pair) {
+  const PhiloxBlock block = philox(key, pair);
   const double radius = std::sqrt(-2.0 * std::log(uniform_open(block[0], block[1])));
   const double angle = 2.0 * std::numbers::pi * uniform_open(block[2], block[3]);
-  return radius * (index % 2 == 0 ? std::cos(angle) : std::sin(angle));
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+}  // namespace
+
+double normal_at(std::uint64_t key, std::uint64_t index) { return normal_pair(key, index / 2)[index % 2]; }
+
+void fill_normal(std::uint64_t key, std::uint64_t first, double deviation, std::span<float> out) {
+  for (std::size_t i = 0; i < out.size();) {
+    const std::uint64_t index = first + i;
+    const std::array<double, 2> pair = normal_pair(key, index / 2);
+    for (std::uint64_t half = index % 2; half < 2 && i < out.size(); ++half)
+      out[i++] = static_cast<float>(deviation * pair[half]);
+  }
 }
 
 std::uint64_t permute_index(std::uint64_t key, std::uint64_t size, std::uint64_t index) {

@@ -83,9 +83,7 @@ void init_tensor(const ModelConfig& config, std::uint64_t seed, const TensorSpec
   const double scale = residual ? 1 / std::sqrt(2 * static_cast<double>(config.layers)) : 1;
   const double deviation = config.init_std * scale;
   const std::uint64_t key = stream_key(seed, tensor.name);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = static_cast<float>(deviation * normal_at(key, static_cast<std::uint64_t>(first) + i));
-  }
+  fill_normal(key, static_cast<std::uint64_t>(first), deviation, out);
 }
 
 }  // namespace lamina

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include <lamina/base/random.hpp>
 
@@ -24,6 +25,16 @@ TEST(Normal, MomentsOfTheStandardNormal) {
   for (int i = 0; i < n; ++i) variance += std::pow(normal_at(key, static_cast<std::uint64_t>(i)) - mean, 2) / n;
   EXPECT_NEAR(mean, 0, 0.02);
   EXPECT_NEAR(variance, 1, 0.02);
+}
+
+TEST(Normal, AnySliceHoldsTheSameElements) {
+  for (const std::uint64_t first : {0u, 1u, 2u, 7u}) {
+    for (const std::size_t count : {0u, 1u, 2u, 5u}) {
+      std::vector<float> slice(count);
+      fill_normal(9, first, 0.5, slice);
+      for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(slice[i], static_cast<float>(0.5 * normal_at(9, first + i)));
+    }
+  }
 }
 
 TEST(Normal, StreamsDiffer) {

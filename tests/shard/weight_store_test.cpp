@@ -1,0 +1,139 @@
+// The contract of a weight store, for both kinds: state, versions, misuse, gradients with odd unit sizes.
+#include <chrono>
+#include <memory>
+
+#include <lamina/backends/backend.hpp>
+#include <lamina/comm/fabric_registry.hpp>
+#include <lamina/shard/weight_store.hpp>
+
+#include <gtest/gtest.h>
+
+namespace lamina {
+namespace {
+
+const mpi::Communicator& world() {
+  static const mpi::Communicator comm = mpi::Communicator::world(std::chrono::seconds(60));
+  return comm;
+}
+
+std::vector<UnitSpec> odd_units() {
+  const auto tensor = [](const char* name, std::vector<std::int64_t> shape) {
+    return TensorSpec{name, std::move(shape), true, {}};
+  };
+  return {{"a", {tensor("a.one", {1}), tensor("a.none", {0}), tensor("a.two", {2})}},
+          {"b", {tensor("b.seven", {7}), tensor("b.thousand", {10, 100})}},
+          {"c", {tensor("c.big", {3000})}}};
+}
+
+class WeightStoreTest : public testing::TestWithParam<bool> {
+ protected:
+  WeightStoreTest() {
+    const std::vector<int> nodes(static_cast<std::size_t>(world().size()), 0);
+    const Topology topology(world().rank(), nodes,
+                            std::vector<std::string>(nodes.size(), mpi::Communicator::host_name()));
+    backend_ = make_backend("cpu", 1);
+    fabric_ = make_fabric("mpi", world(), topology, SumOrder::rank);
+    store_ = make_weight_store({odd_units(), 1, GetParam()}, *backend_.device, *fabric_);
+  }
+
+  // Element i of unit u becomes a number that tells which it is.
+  void fill(float add) {
+    for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
+      const OptimizerShard shard = store_->optimizer_shard(unit);
+      for (std::int64_t i = shard.range.begin; i < std::min(shard.range.end, store_->layout(unit).elements()); ++i) {
+        shard.param[static_cast<std::size_t>(i - shard.range.begin)] =
+            static_cast<float>(10000 * unit) + static_cast<float>(i) + add;
+      }
+      store_->mark_updated(unit);
+    }
+  }
+
+  void expect_full(float add) {
+    for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
+      store_->gather(unit);
+      EXPECT_EQ(store_->state(unit), UnitState::gathering);
+      const std::span<const float> full = store_->get(unit);
+      EXPECT_EQ(store_->state(unit), UnitState::full);
+      ASSERT_EQ(static_cast<std::int64_t>(full.size()), store_->layout(unit).elements());
+      for (std::size_t i = 0; i < full.size(); ++i)
+        ASSERT_EQ(full[i], static_cast<float>(10000 * unit) + static_cast<float>(i) + add);
+      store_->release(unit);
+      EXPECT_EQ(store_->state(unit), UnitState::sharded);
+    }
+  }
+
+  Backend backend_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<WeightStore> store_;
+};
+
+TEST_P(WeightStoreTest, GathersWhatTheShardsHold) {
+  fill(0);
+  expect_full(0);
+  fill(0.5F);  // a new version
+  expect_full(0.5F);
+}
+
+TEST_P(WeightStoreTest, MisuseThrows) {
+  fill(0);
+  EXPECT_ANY_THROW(static_cast<void>(store_->get(0)));
+  EXPECT_ANY_THROW(store_->release(0));
+  EXPECT_ANY_THROW(store_->reduce(0));
+  store_->gather(0);
+  EXPECT_ANY_THROW(store_->gather(0));
+  EXPECT_ANY_THROW(store_->release(0));  // gathering, not full
+  static_cast<void>(store_->get(0));
+  store_->release(0);
+}
+
+TEST_P(WeightStoreTest, AUnitGatheredBeforeItsLastUpdateIsRefused) {
+  fill(0);
+  store_->gather(1);
+  store_->mark_updated(1);
+  EXPECT_ANY_THROW(static_cast<void>(store_->get(1)));
+}
+
+// Constant gradients, one value a unit: they come back unmixed, summed over ranks and micro-steps.
+TEST_P(WeightStoreTest, GradientsOfEachUnitComeBackUnmixed) {
+  store_->clear_gradients();
+  for (int micro = 0; micro < 3; ++micro) {
+    for (std::size_t unit = store_->unit_count(); unit-- > 0;) {
+      const std::span<float> gradient = store_->gradient(unit);
+      EXPECT_EQ(gradient.data(), store_->gradient(unit).data());  // held until reduce
+      std::fill(gradient.begin(), gradient.end(), static_cast<float>(unit + 1));
+      store_->reduce(unit);
+    }
+  }
+  store_->finish_gradients();
+  for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
+    const OptimizerShard shard = store_->optimizer_shard(unit);
+    for (std::int64_t i = shard.range.begin; i < shard.range.end; ++i) {
+      const float expected = i < store_->layout(unit).elements()
+                                 ? 3.0F * static_cast<float>((unit + 1) * static_cast<std::size_t>(world().size()))
+                                 : 0.0F;
+      ASSERT_EQ(shard.grad[static_cast<std::size_t>(i - shard.range.begin)], expected)
+          << "unit " << unit << " element " << i;
+    }
+  }
+  EXPECT_EQ(store_->counters().reductions, (std::vector<std::uint64_t>{3, 3, 3}));
+}
+
+TEST_P(WeightStoreTest, AllRanksTogetherCountEveryElementOnce) {
+  for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
+    std::array<std::int64_t, 1> counted{store_->counted_range(unit).length()};
+    world().sum(counted, "the counted elements");
+    EXPECT_EQ(counted[0], store_->layout(unit).elements());
+  }
+}
+
+TEST_P(WeightStoreTest, TwoGradientSlotsAndNoMore) {
+  static_cast<void>(store_->gradient(0));
+  static_cast<void>(store_->gradient(1));
+  EXPECT_ANY_THROW(static_cast<void>(store_->gradient(2)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, WeightStoreTest, testing::Bool(),
+                         [](const auto& kind) { return std::string(kind.param ? "Sharded" : "Replicated"); });
+
+}  // namespace
+}  // namespace lamina

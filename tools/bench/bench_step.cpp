@@ -1,0 +1,158 @@
+// Whole training steps: against the arithmetic peak, and sharded against not sharded.
+//
+//   lamina-bench-step [--model DIR] [--sequences N] [--seq_len N] [--steps N] [--quick]
+//
+// On one rank: flops of the step / (time x FMA probe), the probes right before and after each step. On several ranks
+// (mpirun): the time of a step with strategy full divided by no_shard, alternating in one run, so that both see the
+// same machine.
+#include "fma_probe.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <lamina/backends/backend.hpp>
+#include <lamina/base/random.hpp>
+#include <lamina/comm/fabric_registry.hpp>
+#include <lamina/config/argument_parser.hpp>
+#include <lamina/mpi/environment.hpp>
+#include <lamina/topology/discover.hpp>
+#include <lamina/train/initialise.hpp>
+#include <lamina/train/step.hpp>
+
+#include <fmt/format.h>
+
+namespace {
+
+using namespace lamina;
+
+struct Settings {
+  std::string model = "inputs/small_llama";
+  std::int64_t sequences = 4, seq_len = 256, steps = 7, prefetch = 1;
+  bool quick = false;
+};
+
+// One way of training, with everything it needs.
+class Engine {
+ public:
+  Engine(const mpi::Communicator& world, const ModelPlan& plan, const Settings& settings, Strategy strategy)
+      : world_(world), plan_(plan), backend_(make_backend("cpu", 1)) {
+    config_.parallel.strategy = strategy;
+    config_.train.micro_batch = settings.sequences;
+    config_.train.global_batch = settings.sequences * world.size();
+    config_.train.steps = 1000;
+    config_.data.seq_len = settings.seq_len;
+    fabric_ = make_fabric("mpi", world, discover_topology(world, 0), SumOrder::rank);
+    store_ = make_weight_store({plan.units, static_cast<int>(settings.prefetch), strategy == Strategy::full},
+                               *backend_.device, *fabric_);
+    runner_ = std::make_unique<ModelRunner>(plan, *backend_.device, *backend_.ops, settings.sequences, settings.seq_len,
+                                            true);
+    initialise_randomly(plan, 1, *store_);
+  }
+
+  double timed_step() {
+    world_.barrier("the start of a step");
+    const double begin = bench::now();
+    const TrainContext context{config_, plan_, world_, *backend_.ops, *runner_, *store_};
+    static_cast<void>(run_step(
+        context, [this](std::uint64_t first, std::int64_t count) { return load(first, count); }, ++step_, 0, false));
+    const auto nanoseconds = static_cast<std::int64_t>(1e9 * (bench::now() - begin));
+    return 1e-9 * static_cast<double>(world_.max(nanoseconds, "the slowest rank"));
+  }
+
+ private:
+  MicroBatch load(std::uint64_t first, std::int64_t count) {
+    const auto tokens = static_cast<std::size_t>(count * config_.data.seq_len);
+    tokens_.resize(tokens);
+    for (std::size_t i = 0; i < tokens; ++i) {
+      tokens_[i] =
+          static_cast<std::int32_t>(philox(5, first, i)[0] % static_cast<std::uint32_t>(plan_.config.vocab_size));
+    }
+    return {count, config_.data.seq_len, tokens_, tokens_};
+  }
+
+  const mpi::Communicator& world_;
+  const ModelPlan& plan_;
+  RunConfig config_;
+  Backend backend_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<WeightStore> store_;
+  std::unique_ptr<ModelRunner> runner_;
+  std::vector<std::int32_t> tokens_;
+  std::int64_t step_ = 0;
+};
+
+void against_the_peak(const mpi::Communicator& world, const ModelPlan& plan, const Settings& settings) {
+  Engine engine(world, plan, settings, Strategy::full);
+  const double flops =
+      flops_per_token(plan.config, settings.seq_len) * static_cast<double>(settings.sequences * settings.seq_len);
+  static_cast<void>(engine.timed_step());
+  std::vector<double> seconds, ratios;
+  for (std::int64_t i = 0; i < settings.steps; ++i) {
+    const double before = bench::fma_peak(1);
+    seconds.push_back(engine.timed_step());
+    ratios.push_back(flops / seconds.back() / (0.5 * (before + bench::fma_peak(1))));
+  }
+  fmt::print("step: {:.3f} s, {:.2f} GFLOP (6N + 6Lhs), {:.3f} of the FMA peak (median of {}, 1 rank, 1 thread)\n",
+             bench::median(seconds), flops / 1e9, bench::median(ratios), settings.steps);
+}
+
+void full_against_no_shard(const mpi::Communicator& world, const ModelPlan& plan, const Settings& settings) {
+  Engine full(world, plan, settings, Strategy::full), no_shard(world, plan, settings, Strategy::no_shard);
+  static_cast<void>(full.timed_step());
+  static_cast<void>(no_shard.timed_step());
+  std::vector<double> full_s, no_shard_s, ratios;
+  for (std::int64_t i = 0; i < settings.steps; ++i) {
+    full_s.push_back(full.timed_step());
+    no_shard_s.push_back(no_shard.timed_step());
+    ratios.push_back(full_s.back() / no_shard_s.back());
+  }
+  if (world.rank() != 0) return;
+  fmt::print("step on {} ranks: full {:.3f} s, no_shard {:.3f} s, full / no_shard {:.3f} (median of {} pairs)\n",
+             world.size(), bench::median(full_s), bench::median(no_shard_s), bench::median(ratios), settings.steps);
+}
+
+int run(int argc, char** argv) {
+  Settings settings;
+  ArgumentParser parser("lamina-bench-step", "Times whole training steps and prints ratios.");
+  parser.option("model", settings.model, "DIR", "folder with a config.json");
+  parser.option("sequences", settings.sequences, "N", "sequences of a micro-batch", {1, 4096});
+  parser.option("seq_len", settings.seq_len, "N", "tokens of a sequence", {1, 1'000'000});
+  parser.option("steps", settings.steps, "N", "timed steps", {1, 10'000});
+  parser.option("prefetch", settings.prefetch, "N", "units gathered ahead", {0, 3});
+  parser.flag("quick", settings.quick, "one short step, to see that it works");
+  if (const auto text = parser.parse(argument_list(argc, argv))) {
+    fmt::print("{}", *text);
+    return 0;
+  }
+  if (settings.quick) {
+    settings.model = "inputs/tiny_llama";
+    settings.sequences = 1;
+    settings.seq_len = 16;
+    settings.steps = 1;
+  }
+  mpi::Environment environment(argc, argv);
+  const mpi::Communicator world = mpi::Communicator::world(std::chrono::seconds(600));
+  const ModelPlan plan = make_model_plan(read_model_config(settings.model));
+  if (world.rank() == 0) {
+    fmt::print("{}: {} x {} tokens a rank, prefetch {}\n", settings.model, settings.sequences, settings.seq_len,
+               settings.prefetch);
+  }
+  if (world.size() == 1) {
+    against_the_peak(world, plan, settings);
+  } else {
+    full_against_no_shard(world, plan, settings);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const lamina::Error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return static_cast<int>(error.code());
+  }
+}
