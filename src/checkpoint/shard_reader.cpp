@@ -133,7 +133,7 @@ struct ShardReader::State {
     throw CheckpointError(one_line(
         fmt::format("cannot load {} from {}", wanted.name, folder.string()),
         fmt::format("its shape is {} there and {} here", shape_text(spec(place).shape), shape_text(wanted.shape)),
-        "resume with the model it was saved from"));
+        "use the model it was saved from"));
   }
 
   void verify_slice(std::size_t index, const SliceRecord& slice, StateKind kind) {
@@ -191,7 +191,7 @@ void ShardReader::check_units(std::span<const UnitSpec> units) const {
   const std::string difference = compare_tensors(units, stored);
   if (difference.empty()) return;
   throw CheckpointError(one_line(fmt::format("cannot load {}", state_->folder.string()), difference,
-                                 "resume with the model it was saved from"));
+                                 "use the model it was saved from"));
 }
 
 bool ShardReader::has_moments() const {

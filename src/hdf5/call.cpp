@@ -29,9 +29,15 @@ std::string reason() {
   return shorten(text);
 }
 
+// HDF5's clean-up at exit crashes after a failed close (a full disk, seen with 1.10.8). Files are closed by their
+// owners.
+bool leave_exit_alone() { return H5dont_atexit() >= 0; }
+
 }  // namespace
 
 void be_quiet() {
+  static const bool no_exit_work = leave_exit_alone();  // must come before any other call
+  static_cast<void>(no_exit_work);
   thread_local const bool done = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
   static_cast<void>(done);
 }

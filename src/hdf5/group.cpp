@@ -81,13 +81,14 @@ bool Group::has(const std::string& name) const {
   return H5Oexists_by_name(id(), name.c_str(), H5P_DEFAULT) > 0;
 }
 
-bool Group::is_group(const std::string& name) const {
+Group::Kind Group::kind_of(const std::string& name) const {
   be_quiet();
-  const std::string where = place_of(name);
-  const hid_t object = checked(H5Oopen(id(), name.c_str(), H5P_DEFAULT), "open", where);
-  const bool group = H5Iget_type(object) == H5I_GROUP;
-  checked(H5Oclose(object), "close", where);
-  return group;
+  const hid_t object = H5Oopen(id(), name.c_str(), H5P_DEFAULT);
+  if (object < 0) return Kind::other;
+  const H5I_type_t type = H5Iget_type(object);
+  checked(H5Oclose(object), "close", place_of(name));
+  if (type == H5I_GROUP) return Kind::group;
+  return type == H5I_DATASET ? Kind::dataset : Kind::other;
 }
 
 std::vector<std::string> Group::children() const {

@@ -30,6 +30,8 @@ int Handle::close() noexcept {
       return H5Sclose(id);
     case Kind::datatype:
       return H5Tclose(id);
+    case Kind::object:
+      return H5Oclose(id);
     case Kind::attribute:
       return H5Aclose(id);
     case Kind::property_list:

@@ -1,5 +1,7 @@
 #include "call.hpp"
 
+#include <algorithm>
+
 #include <lamina/base/check.hpp>
 #include <lamina/hdf5/object.hpp>
 
@@ -98,6 +100,39 @@ std::int64_t Object::read_int_attribute(const std::string& name) const {
   const Handle attribute = open_scalar(*this, name, H5T_INTEGER, "integer");
   checked(H5Aread(attribute.id(), H5T_NATIVE_INT64, &value), "read", place_of(*this, name));
   return value;
+}
+
+std::vector<std::string> Object::attributes() const {
+  be_quiet();
+  // A file's own id is no object to HDF5: "." is its root group.
+  const Handle self = owned(Handle::Kind::object, H5Oopen(id(), ".", H5P_DEFAULT), "open", place_);
+  const int count = checked(H5Aget_num_attrs(self.id()), "list attributes of", place_);
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    const Handle attribute = owned(
+        Handle::Kind::attribute,
+        H5Aopen_by_idx(self.id(), ".", H5_INDEX_NAME, H5_ITER_INC, static_cast<hsize_t>(i), H5P_DEFAULT, H5P_DEFAULT),
+        "list attributes of", place_);
+    const auto length = checked(H5Aget_name(attribute.id(), 0, nullptr), "list attributes of", place_);
+    std::string name(static_cast<std::size_t>(length) + 1, '\0');
+    checked(H5Aget_name(attribute.id(), name.size(), name.data()), "list attributes of", place_);
+    name.pop_back();
+    names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string Object::attribute_text(const std::string& name) const {
+  try {
+    return read_text_attribute(name);
+  } catch (const DataError&) {
+  }
+  try {
+    return fmt::to_string(read_int_attribute(name));
+  } catch (const DataError&) {
+    return "(neither text nor integer)";
+  }
 }
 
 void Object::close() { checked(handle_.close(), "close", place_); }

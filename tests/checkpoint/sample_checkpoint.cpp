@@ -39,26 +39,26 @@ std::vector<float> sample_values(const FlatLayout& layout, FlatRange range, Stat
   return values;
 }
 
-Manifest sample_manifest(std::int64_t world) {
+Manifest sample_manifest(std::int64_t world, const SampleModel& model) {
   Manifest manifest;
   manifest.world_size = world;
   manifest.shard_count = world;
   manifest.alignment = sample_alignment;
   manifest.strategy = "full";
-  manifest.units = sample_units();
+  manifest.units = model.units;
   manifest.tokens_seen = 18'000'000'000'000'000'000u;
   manifest.optimizer_step = 12;
   manifest.seed = 42;
   manifest.next_sample = 77;
   manifest.config_text = "[run]\nseed = 42\n";
-  manifest.model_config_json =
-      R"({"model_type": "llama", "torch_dtype": "bfloat16", "rms_norm_eps": 1e-05, "bos_token_id": 1})";
+  manifest.model_config_json = model.config_json;
   manifest.extra_json = R"({"scaler": 0.1})";
   return manifest;
 }
 
-ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int64_t rank, std::int64_t world) {
-  const std::vector<UnitSpec> units = sample_units();
+ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int64_t rank, std::int64_t world,
+                                   const SampleModel& model) {
+  const std::vector<UnitSpec>& units = model.units;
   std::vector<std::vector<float>> values;
   std::vector<ShardSlice> slices;
   values.reserve(units.size() * 3);
@@ -72,12 +72,12 @@ ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int
 }
 
 std::filesystem::path save_sample(const std::filesystem::path& run, std::int64_t step, std::int64_t world,
-                                  std::int64_t keep) {
+                                  std::int64_t keep, const SampleModel& model) {
   CheckpointTransaction transaction(run, step, CheckpointTransaction::make_id());
   transaction.begin();
-  Manifest manifest = sample_manifest(world);
+  Manifest manifest = sample_manifest(world, model);
   for (std::int64_t rank = 0; rank < world; ++rank) {
-    manifest.files.push_back(write_sample_shard(transaction.folder(), rank, world));
+    manifest.files.push_back(write_sample_shard(transaction.folder(), rank, world, model));
   }
   const std::vector<SideFile> side_files{{"tokenizer.json", "{\"model\": 1}"}};
   return transaction.commit(std::move(manifest), side_files, keep);

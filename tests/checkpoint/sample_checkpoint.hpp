@@ -22,17 +22,24 @@ namespace lamina::test {
 // The values of `range` of a unit (padding is 0).
 [[nodiscard]] std::vector<float> sample_values(const FlatLayout& layout, FlatRange range, StateKind kind);
 
+// What a sample checkpoint is made of.
+struct SampleModel {
+  std::vector<UnitSpec> units = sample_units();
+  std::string config_json = R"({"model_type": "llama", "torch_dtype": "bfloat16"})";
+};
+
 // Everything but files and side files.
-[[nodiscard]] Manifest sample_manifest(std::int64_t world);
+[[nodiscard]] Manifest sample_manifest(std::int64_t world, const SampleModel& model = {});
 
 inline constexpr std::int64_t sample_alignment = 3;
 
 // Writes the shard file of one rank of `world`.
-ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int64_t rank, std::int64_t world);
+ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int64_t rank, std::int64_t world,
+                                   const SampleModel& model = {});
 
 // Saves a whole checkpoint as `world` ranks would; returns its folder.
 std::filesystem::path save_sample(const std::filesystem::path& run, std::int64_t step, std::int64_t world,
-                                  std::int64_t keep = 0);
+                                  std::int64_t keep = 0, const SampleModel& model = {});
 
 // What() of the error of type E that `work` throws; fails the comparison with a plain text otherwise.
 template <typename E>

@@ -59,6 +59,12 @@ TEST_F(Hdf5File, GivesBackGroupsAttributesAndData) {
   EXPECT_EQ(group.read_text_attribute("text"), "h\xc3\xa9llo");
   EXPECT_EQ(group.read_text_attribute("empty"), "");
   EXPECT_EQ(group.read_int_attribute("number"), -7);
+  EXPECT_THAT(group.attributes(), ElementsAre("empty", "number", "text"));
+  EXPECT_EQ(group.attribute_text("number"), "-7");
+  EXPECT_TRUE(file.attributes().empty());
+  EXPECT_EQ(file.kind_of("layers.0"), hdf5::Group::Kind::group);
+  EXPECT_EQ(group.kind_of("none"), hdf5::Group::Kind::dataset);
+  EXPECT_TRUE(group.open_dataset("none").attributes().empty());
   EXPECT_THAT(group.children(), ElementsAre("floats", "long", "none", "words"));
   std::vector<float> read(2);
   group.open_dataset("floats").read(1, std::span(read));

@@ -18,6 +18,10 @@ Table::Table(std::vector<std::string> titles) {
 
 void Table::add(std::vector<std::string> cells) {
   require(cells.size() == right_.size(), "Table: one cell for each title");
+  for (std::string& cell : cells) {  // names from files may hold terminal escapes
+    std::replace_if(
+        cell.begin(), cell.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  }
   rows_.push_back(std::move(cells));
 }
 

@@ -31,7 +31,9 @@ class Group : public Object {
 
   // Whether a link of this name (no slashes) leads to an object.
   [[nodiscard]] bool has(const std::string& name) const;
-  [[nodiscard]] bool is_group(const std::string& name) const;
+  enum class Kind { group, dataset, other };
+  // What the link leads to; `other` also when it leads nowhere.
+  [[nodiscard]] Kind kind_of(const std::string& name) const;
   // Names of the links, sorted by byte value.
   [[nodiscard]] std::vector<std::string> children() const;
 

@@ -8,7 +8,7 @@ namespace lamina::hdf5 {
 
 class Handle {
  public:
-  enum class Kind : std::uint8_t { none, file, group, dataset, dataspace, datatype, attribute, property_list };
+  enum class Kind : std::uint8_t { none, file, group, dataset, object, dataspace, datatype, attribute, property_list };
 
   Handle() = default;
   Handle(Kind kind, std::int64_t id) : kind_(kind), id_(id) {}

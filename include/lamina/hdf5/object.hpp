@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <lamina/hdf5/handle.hpp>
 
@@ -25,6 +26,10 @@ class Object {
   [[nodiscard]] std::string read_text_attribute(const std::string& name) const;
   // Any integer type.
   [[nodiscard]] std::int64_t read_int_attribute(const std::string& name) const;
+  // Names of all attributes, sorted.
+  [[nodiscard]] std::vector<std::string> attributes() const;
+  // The value for people: a text, an integer, or a word for anything else.
+  [[nodiscard]] std::string attribute_text(const std::string& name) const;
 
   // Closes now and reports failure. The object is unusable afterwards.
   void close();

@@ -1,0 +1,16 @@
+// lamina-inspect: what a run folder, checkpoint, model folder or file holds. Needs no MPI: it runs on a login node.
+#include "inspect/describe.hpp"
+#include "support/run_tool.hpp"
+
+#include <fmt/format.h>
+
+int main(int argc, char** argv) {
+  using namespace lamina;
+  constexpr const char* program = "lamina-inspect";
+  std::string path;
+  bool digest = false;
+  ArgumentParser parser(program, "Lists what a run folder, checkpoint, model folder, safetensors or HDF5 file holds.");
+  parser.positional("PATH", path, "what to look at");
+  parser.flag("digest", digest, "print one digest a tensor and one of all: they depend on names and fp32 values only");
+  return run_tool(program, argc, argv, parser, [&] { fmt::print("{}", digest ? digest_text(path) : describe(path)); });
+}
