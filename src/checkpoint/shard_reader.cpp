@@ -190,8 +190,8 @@ void ShardReader::check_units(std::span<const UnitSpec> units) const {
   }
   const std::string difference = compare_tensors(units, stored);
   if (difference.empty()) return;
-  throw CheckpointError(one_line(fmt::format("cannot load {}", state_->folder.string()), difference,
-                                 "use the model it was saved from"));
+  throw CheckpointError(
+      one_line(fmt::format("cannot load {}", state_->folder.string()), difference, "use the model it was saved from"));
 }
 
 bool ShardReader::has_moments() const {

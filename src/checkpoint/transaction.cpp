@@ -1,6 +1,7 @@
 #include "staging.hpp"
 
 #include <chrono>
+#include <functional>
 #include <random>
 
 #include <lamina/base/check.hpp>
@@ -105,6 +106,26 @@ void CheckpointTransaction::put_in_place() const {
   sync_path(run_);
 }
 
+// The checkpoint is safe: nothing here may fail the save. On a disk that is now full, pruning makes the room that
+// `latest` needs.
+void CheckpointTransaction::tidy_up(std::int64_t keep) const {
+  const auto attempt = [&](const std::function<void()>& work, bool speak) {
+    try {
+      work();
+      return true;
+    } catch (const std::exception& error) {
+      if (speak) log_warn(fmt::format("{} is saved, but tidying up failed: {}", final_.string(), error.what()));
+      return false;
+    }
+  };
+  const auto point_to_it = [&] {
+    write_file_atomically(run_ / "latest", final_.filename().string() + "\n", ExitCode::checkpoint);
+  };
+  const bool pointed = attempt(point_to_it, false);
+  attempt([&] { prune_checkpoints(run_, keep, final_); }, true);
+  if (!pointed) attempt(point_to_it, true);
+}
+
 fs::path CheckpointTransaction::commit(Manifest manifest, std::span<const SideFile> side_files, std::int64_t keep) {
   with_checkpoint_errors(temporary_, [&] {
     manifest.step = step_;
@@ -117,12 +138,7 @@ fs::path CheckpointTransaction::commit(Manifest manifest, std::span<const SideFi
     write_file_atomically(temporary_ / Manifest::file_name, text, ExitCode::checkpoint);
     put_in_place();
   });
-  try {
-    write_file_atomically(run_ / "latest", final_.filename().string() + "\n", ExitCode::checkpoint);
-    prune_checkpoints(run_, keep, final_);
-  } catch (const std::exception& error) {
-    log_warn(fmt::format("{} is saved, but tidying up failed: {}", final_.string(), error.what()));
-  }
+  tidy_up(keep);
   return final_;
 }
 

@@ -12,6 +12,28 @@ namespace {
 
 constexpr int inputs = 100'000;
 
+// What a JSON parser may stumble over.
+constexpr const char* tokens[] = {"\"",
+                                  "{",
+                                  "}",
+                                  "[",
+                                  "]",
+                                  ",",
+                                  ":",
+                                  "0",
+                                  "-1",
+                                  "18446744073709551616",
+                                  "9223372036854775807",
+                                  "1e9",
+                                  "null",
+                                  "\\u0000",
+                                  "\\ud800",
+                                  "\xff",
+                                  "\"F64\"",
+                                  "\"shape\"",
+                                  "\"__metadata__\":{}",
+                                  "[0,0]"};
+
 std::string good_file() {
   std::vector<SafetensorsEntry> tensors(3);
   tensors[0].name = "model.embed_tokens.weight";
@@ -40,26 +62,6 @@ class Mutator {
   std::size_t pick(std::size_t below) { return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_); }
 
   void change(std::string& text) {
-    static constexpr const char* tokens[] = {"\"",
-                                             "{",
-                                             "}",
-                                             "[",
-                                             "]",
-                                             ",",
-                                             ":",
-                                             "0",
-                                             "-1",
-                                             "18446744073709551616",
-                                             "9223372036854775807",
-                                             "1e9",
-                                             "null",
-                                             "\\u0000",
-                                             "\\ud800",
-                                             "\xff",
-                                             "\"F64\"",
-                                             "\"shape\"",
-                                             "\"__metadata__\":{}",
-                                             "[0,0]"};
     if (text.empty()) text = "x";
     const std::size_t at = pick(text.size());
     switch (pick(6)) {

@@ -2,10 +2,10 @@
 // slices.
 //
 // Strict both ways: every tensor of the model is in the folder with its shape, and the folder holds no other (buffers
-// that older transformers versions saved are ignored by name: rotary_emb.inv_freq, attn.bias, attn.masked_bias,
-// attn.rotary_emb...). A tied tensor may be stored under any of its names; stored under several, the values must be
-// equal. Published names without the base model's prefix ("transformer.", "model.") are accepted. Weights that hold NaN
-// or infinity are refused with the tensor's name. Throws DataError.
+// that older transformers versions saved are ignored by name, see is_known_buffer). A tied tensor may be stored under
+// any of its names; stored under several, the values must be equal. Published names without the base model's prefix
+// ("transformer.", "model.") are accepted. Weights that hold NaN or infinity are refused with the tensor's name. Throws
+// DataError.
 #pragma once
 
 #include <cstdint>

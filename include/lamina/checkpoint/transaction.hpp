@@ -58,6 +58,7 @@ class CheckpointTransaction {
  private:
   void write_side_files(Manifest& manifest, std::span<const SideFile> side_files) const;
   void put_in_place() const;
+  void tidy_up(std::int64_t keep) const;
 
   std::filesystem::path run_;
   std::int64_t step_;
