@@ -28,6 +28,10 @@ code=$?
 if [ "$code" -eq 75 ] || [ "$code" -eq 69 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 """
 PROGRAM = """#!/bin/bash
+if [ "$2" = --help ]; then
+  echo "--help --prompt --train.steps"
+  exit
+fi
 cat <<END
 [run]
 # where results go
@@ -99,6 +103,11 @@ class PlantedDefects(unittest.TestCase):
         self.assert_found({"README.md": "Use `--train.stepz 3`.\n"}, "README.md:1", "train.stepz")
         self.assert_found({"README.md": "Use `[run] folder`.\n"}, "README.md:1", "run.folder")
         self.assert_found({"tools/go": "#!/bin/bash\nlamina train x --run.directory y\n"}, "tools/go:2", "run.directory")
+
+    def test_unknown_options(self):
+        self.assert_found({"README.md": "    lamina generate --promt x  # a --comment\n"}, "README.md:1", "--promt")
+        self.assert_found({"tools/go": '#!/bin/bash\n"$bin/lamina" generate x \\\n  --temp 3\n'}, "tools/go", "--temp")
+        self.assertEqual(defects({"README.md": "mpirun --bind-to none lamina train x --train.steps 3  # --not-this\n"}), [])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 """Checks scripts, job files and documents against each other and against the program.
 
 consistency.py ROOT                  scripts parse, job files ask for what they must, nothing names this machine
-consistency.py ROOT --program LAMINA also: every configuration key in inputs/, jobs/ and documents is one the program knows
+consistency.py ROOT --program LAMINA also: every configuration key and option in inputs/, jobs/ and documents is one that the
+                                     programs beside LAMINA know
 Prints one line a defect; exit 1 if any.
 """
 
@@ -19,6 +20,8 @@ REQUIRED_SBATCH = ("job-name", "nodes", "ntasks-per-node", "cpus-per-task", "tim
 REQUIRED_TRAINING = ("signal", "requeue")  # of jobs that train: time to save before the limit, and to go on after it
 SBATCH_OPTION = re.compile(r"#SBATCH\s+--([a-z-]+)(?:=(\S+))?\s*(?:#.*)?$")
 OPTION = re.compile(r"(?<![\w-])--([a-z_]+\.[a-z0-9_]+)")
+COMMAND = re.compile(r"\b(lamina train|lamina generate|lamina eval|lamina-[a-z]+)\b[\"']?([^`#|;&]*)")
+ANY_OPTION = re.compile(r"(?<![\w-])--([a-z][\w.-]*)")
 QUOTED_KEY = re.compile(r"`\[([a-z_]+)\] ([a-z0-9_]+)`")
 
 
@@ -140,12 +143,39 @@ def check_keys(root, files, keys):
                         yield f"{name}:{number}: --{key} is no option of lamina train"
 
 
+def known_options(program):
+    """command -> the options in its --help, for each program that was built."""
+    commands = {f"lamina {name}": [program, name] for name in ("train", "generate", "eval")}
+    for name in ("consolidate", "inspect", "tokenize"):
+        other = pathlib.Path(program).with_name(f"lamina-{name}")
+        if other.is_file():
+            commands[f"lamina-{name}"] = [str(other)]
+    texts = {name: subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
+             for name, words in commands.items()}
+    return {name: set(ANY_OPTION.findall(text)) for name, text in texts.items()}
+
+
+def check_commands(root, files, options):
+    """Options behind the name of a command, in documents and scripts."""
+    for name in files:
+        if name.suffix not in (".md", ".sh", ".sbatch", "") or name.parts[0] == "tests":
+            continue
+        text = read(root / name)
+        text = text.replace('"$bin/lamina"', "lamina").replace("\\\n", " ")
+        for number, line in enumerate(text.split("\n"), 1):
+            for command, rest in COMMAND.findall(line):
+                for option in ANY_OPTION.findall(rest):
+                    if command in options and option not in options[command]:
+                        yield f"{name}:{number}: {command} has no option --{option}"
+
+
 def defects(root, program=None):
     root = pathlib.Path(root)
     files = tracked_files(root)
     found = [*check_machine_words(root, files), *check_scripts(root, files), *check_jobs(root, files)]
     if program:
         found += check_keys(root, files, known_keys(program))
+        found += check_commands(root, files, known_options(program))
     return found
 
 
