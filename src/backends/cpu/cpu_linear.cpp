@@ -12,7 +12,7 @@ namespace lamina::cpu {
 namespace {
 
 // Up to this many tokens a matrix product spends its time packing the weight.
-constexpr std::int64_t few_rows = 4;
+constexpr std::int64_t gemv_rows = 4;
 
 Factor weight_for_forward(ConstTensorView w, WeightLayout layout) {
   return {w.data, w.stride, layout == WeightLayout::out_in};
@@ -64,7 +64,7 @@ void CpuOps::do_linear_forward(TensorView y, ConstTensorView x, ConstTensorView 
   if (!bias.empty() && write == Write::overwrite) set_rows(y, bias);
   if (!bias.empty() && write == Write::add) add_row_to_rows(y, bias);
   const bool adds = write == Write::add || !bias.empty();
-  if (y.rows > few_rows) {
+  if (y.rows > gemv_rows) {
     gemm(y.rows, y.cols, x.cols, 1.0F, {x.data, x.stride}, weight_for_forward(w, layout), adds ? 1.0F : 0.0F, y.data,
          y.stride, threads_);
     return;

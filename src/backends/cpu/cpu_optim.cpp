@@ -19,13 +19,15 @@ Float8 root8(Float8 x) {
 #endif
 }
 
-using Float4 = float __attribute__((vector_size(16)));
 using Double4 = double __attribute__((vector_size(32)));
 
 Double4 widen(const float* p) {
-  Float4 x;
-  std::memcpy(&x, p, sizeof x);
-  return __builtin_convertvector(x, Double4);
+#if defined(__AVX__)
+  return _mm256_cvtps_pd(_mm_loadu_ps(p));
+#else
+  return Double4{static_cast<double>(p[0]), static_cast<double>(p[1]), static_cast<double>(p[2]),
+                 static_cast<double>(p[3])};
+#endif
 }
 
 // 16 lanes in double; a square of a float is exact there.
@@ -34,6 +36,7 @@ double block_sum_of_squares(const float* x, std::size_t n) {
   Double4 lanes[4] = {};
   float padded[step] = {};
   for (std::size_t i = 0; i < n; i += step) {
+    prefetch(x + i);
     const float* group = x + i;
     if (i + step > n) {
       std::copy_n(group, n - i, padded);
@@ -71,6 +74,9 @@ void CpuOps::do_adamw(std::span<float> param, std::span<float> exp_avg, std::spa
     float* v = exp_avg_sq.data() + first;
     const float* g = grad.data() + first;
     for_groups(last - first, [&](auto io, std::int64_t i) {
+      for (const float* stream :
+           {static_cast<const float*>(p), static_cast<const float*>(m), static_cast<const float*>(v), g})
+        prefetch(stream + i);
       const Float8 gradient = io.load(g + i) * grad_scale;
       const Float8 moment = beta1 * io.load(m + i) + rest1 * gradient;
       const Float8 square = beta2 * io.load(v + i) + rest2 * gradient * gradient;

@@ -27,6 +27,13 @@ inline Float8 load8(const float* p) {
 }
 inline void store8(float* p, Float8 x) { std::memcpy(p, &x, sizeof x); }
 
+// Asks for what a loop over a long array will need soon. Hardware alone leaves a third of the bandwidth unused on
+// virtual machines.
+inline void prefetch(const float* p) {
+  constexpr std::uintptr_t bytes_ahead = 2048;
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + bytes_ahead));
+}
+
 // The first `count` < 8 lanes; the others read as `pad` and are not written.
 inline Float8 load_part(const float* p, std::int64_t count, float pad = 0.0F) {
   Float8 x = splat(pad);
