@@ -5,6 +5,7 @@
 
 #include <lamina/base/error.hpp>
 #include <lamina/ops/ops.hpp>
+#include <lamina/tokenizer/byte_tokenizer.hpp>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,29 @@ TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& 
   const fs::path path = automatic ? fs::path(model_path) / "tokenizer.json" : fs::path(setting);
   if (setting == "byte" || (automatic && !fs::exists(path))) return {Tokenizer::byte(), true, ""};
   return {Tokenizer::load(path), false, fs::is_directory(path) ? path.string() : path.parent_path().string()};
+}
+
+namespace {
+
+bool belongs_to_tokenizer(const SideFile& file) {
+  return file.name != "generation_config.json";  // the one side file that is the model's own
+}
+
+}  // namespace
+
+std::vector<SideFile> travelling_files(const std::string& model_path, const TokenizerChoice& choice) {
+  std::vector<SideFile> files = read_side_files(model_path);
+  if (!choice.builtin_byte && choice.folder == model_path) return files;
+  std::erase_if(files, belongs_to_tokenizer);
+  if (choice.builtin_byte) {
+    files.push_back({"tokenizer.json", make_byte_tokenizer_json()});
+    files.push_back({"tokenizer_config.json", make_byte_tokenizer_config_json()});
+    return files;
+  }
+  for (SideFile& file : read_side_files(choice.folder)) {
+    if (belongs_to_tokenizer(file)) files.push_back(std::move(file));
+  }
+  return files;
 }
 
 MicroBatch view_of(const TokenBatch& batch) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <lamina/checkpoint/transaction.hpp>
 #include <lamina/config/run_config.hpp>
 #include <lamina/data/batch.hpp>
 #include <lamina/data/token_mixture.hpp>
@@ -23,6 +24,9 @@ struct TokenizerChoice {
   std::string folder;  // of its files; empty for the built-in one
 };
 [[nodiscard]] TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& model_path);
+
+// The files that travel with checkpoints: the model folder's, with the chosen tokenizer's in place of its own.
+[[nodiscard]] std::vector<SideFile> travelling_files(const std::string& model_path, const TokenizerChoice& choice);
 
 // Token data of a run and the loaders over it. Address-stable: the loaders refer to it.
 class RunData {

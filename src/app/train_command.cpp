@@ -21,7 +21,6 @@
 #include <lamina/config/validate.hpp>
 #include <lamina/model/model_config.hpp>
 #include <lamina/mpi/environment.hpp>
-#include <lamina/tokenizer/byte_tokenizer.hpp>
 #include <lamina/topology/discover.hpp>
 #include <lamina/train/initialise.hpp>
 #include <lamina/train/trainer.hpp>
@@ -78,11 +77,7 @@ class TrainRun {
           plan_.emplace(make_model_plan(model));
           model_json_ = read_file(std::filesystem::path(config_.model.path) / "config.json");
           const TokenizerChoice choice = choose_tokenizer(config_.data.tokenizer, config_.model.path);
-          side_files_ = read_side_files(choice.folder.empty() ? config_.model.path : choice.folder);
-          if (choice.builtin_byte) {
-            side_files_.push_back({"tokenizer.json", make_byte_tokenizer_json()});
-            side_files_.push_back({"tokenizer_config.json", make_byte_tokenizer_config_json()});
-          }
+          side_files_ = travelling_files(config_.model.path, choice);
           data_ = std::make_unique<RunData>(config_, model, choice.tokenizer);
         },
         "the reading of config, model and data");

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   parser.option("max-shard-size", max_size, "SIZE", "largest safetensors file before the weights are split");
   parser.choice("format", format, {"safetensors", "hdf5"}, "kind of file for the tensors");
   parser.flag("optimizer", optimizer, "also export AdamW's moments (fp32)");
-  return run_tool(program, argc, argv, parser, [&] {
+  return run_tool(argc, argv, parser, [&] {
     ConsolidateRequest request;
     request.checkpoint = checkpoint;
     request.out = out;
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
                                 "leave one of the two out"));
     }
     const ConsolidateReport report = consolidate(request);
-    for (const std::string& warning : report.warnings) fmt::print(stderr, "{}: warning: {}\n", program, warning);
+    for (const std::string& warning : report.warnings) fmt::print(stderr, "warning: {}\n", warning);
     fmt::print("{}: step {} -> {}: {} tensors, {} in {} file{}, weights {}\n", report.checkpoint.string(), report.step,
                out, report.tensors, human_bytes(report.bytes), report.files, report.files == 1 ? "" : "s", dtype);
   });

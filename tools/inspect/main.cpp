@@ -12,5 +12,5 @@ int main(int argc, char** argv) {
   ArgumentParser parser(program, "Lists what a run folder, checkpoint, model folder, safetensors or HDF5 file holds.");
   parser.positional("PATH", path, "what to look at");
   parser.flag("digest", digest, "print one digest a tensor and one of all: they depend on names and fp32 values only");
-  return run_tool(program, argc, argv, parser, [&] { fmt::print("{}", digest ? digest_text(path) : describe(path)); });
+  return run_tool(argc, argv, parser, [&] { fmt::print("{}", digest ? digest_text(path) : describe(path)); });
 }

@@ -14,8 +14,8 @@ namespace lamina {
 
 namespace {
 
-int report(const char* program, ExitCode code, const std::string& message) {
-  fmt::print(stderr, "{}: {}\n", program, message);
+int report(ExitCode code, const std::string& message) {
+  fmt::print(stderr, "error: {}\n", message);
   return static_cast<int>(code);
 }
 
@@ -26,8 +26,7 @@ void flush_output() {
 
 }  // namespace
 
-int run_tool(const char* program, int argc, const char* const* argv, ArgumentParser& parser,
-             const std::function<void()>& work) {
+int run_tool(int argc, const char* const* argv, ArgumentParser& parser, const std::function<void()>& work) {
   try {
     if (const auto text = parser.parse(argument_list(argc, argv))) {
       fmt::print("{}", *text);
@@ -37,13 +36,13 @@ int run_tool(const char* program, int argc, const char* const* argv, ArgumentPar
     flush_output();
     return static_cast<int>(ExitCode::ok);
   } catch (const Error& error) {
-    return report(program, error.code(), error.what());
+    return report(error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    return report(program, ExitCode::usage, "out of memory: the machine or its limits allow no more");
+    return report(ExitCode::usage, "out of memory: the machine or its limits allow no more");
   } catch (const std::system_error& error) {
-    return report(program, ExitCode::data, one_line(error.what(), ""));
+    return report(ExitCode::data, one_line(error.what(), ""));
   } catch (const std::exception& error) {
-    return report(program, ExitCode::internal, one_line("unexpected error", error.what(), "please report it"));
+    return report(ExitCode::internal, one_line("unexpected error", error.what(), "please report it"));
   }
 }
 

@@ -1,5 +1,6 @@
 // lamina-tokenize: text files to an HDF5 token set.
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <thread>
@@ -106,13 +107,14 @@ int run(int count, const char* const* values) {
 }  // namespace
 
 int main(int count, char** values) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, like a full disk
   try {
     return run(count, values);
   } catch (const lamina::Error& error) {
-    fmt::print(stderr, "lamina-tokenize: {}\n", error.what());
+    fmt::print(stderr, "error: {}\n", error.what());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "lamina-tokenize: {}\n", error.what());
+    fmt::print(stderr, "error: {}\n", error.what());
     return static_cast<int>(lamina::ExitCode::internal);
   }
 }

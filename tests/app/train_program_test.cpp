@@ -1,0 +1,90 @@
+// `lamina train` as a user starts it: the same bits for every number of ranks, and the files of a run.
+#include "app/program_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace lamina::test {
+namespace {
+
+using TrainProgram = ProgramTest;
+
+TEST_F(TrainProgram, GivesTheSameBitsHoweverItIsStarted) {
+  ASSERT_EQ(train(1, "alone", "--parallel.strategy no_shard").status, 0);
+  const auto expected = bits_of("alone");
+  ASSERT_EQ(expected.size(), 12u);
+  const std::string digest = digest_of("alone");
+  const std::vector<std::pair<int, std::string>> others{
+      {1, "--parallel.strategy full"},     {2, "--parallel.prefetch 0"},
+      {3, "--parallel.prefetch 2"},        {4, "--run.pretend_nodes 2 --reduction.order rank"},
+      {6, "--parallel.strategy no_shard"},
+  };
+  int number = 0;
+  for (const auto& [ranks, arguments] : others) {
+    const std::string run = "run" + std::to_string(number++);
+    const ProgramResult result = train(ranks, run, arguments);
+    ASSERT_EQ(result.status, 0) << result.output;
+    EXPECT_EQ(bits_of(run), expected) << ranks << " ranks " << arguments;
+    EXPECT_EQ(digest_of(run), digest);
+  }
+}
+
+TEST_F(TrainProgram, WritesItsRunFolderAndSaysWhatItDoes) {
+  const ProgramResult result = train(2, "run", "--checkpoint.every 4 --checkpoint.keep 0");
+  ASSERT_EQ(result.status, 0) << result.output;
+  EXPECT_NE(result.output.find("2 rank(s) on 1 node(s)"), std::string::npos);
+  EXPECT_NE(result.output.find("step 12/12"), std::string::npos);
+  EXPECT_EQ(result.output.find('\r'), std::string::npos) << "a batch log has plain lines";
+  EXPECT_NE(read("run/config.ini").find("global_batch = 12"), std::string::npos);
+  EXPECT_NE(read("run/log.txt").find("step 12/12"), std::string::npos);
+  for (const char* step : {"step_00000004", "step_00000008", "step_00000012"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / step / "manifest.json")) << step;
+  }
+  // The resolved config is a config: the same run again from it alone.
+  const std::string again = std::string(LAMINA_MPIEXEC) + " 2 " + program("lamina") + " train " +
+                            path("run/config.ini") + " --run.dir " + path("again");
+  ASSERT_EQ(run_command(again).status, 0);
+  EXPECT_EQ(bits_of("again"), bits_of("run"));
+}
+
+TEST_F(TrainProgram, AFinishedRunStartedAgainDoesNothing) {
+  ASSERT_EQ(train(1, "run").status, 0);
+  const auto before = bits_of("run");
+  const ProgramResult result = train(2, "run");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(bits_of("run"), before);
+}
+
+TEST_F(TrainProgram, StopsWhereToldAndGoesOnWithAnotherNumberOfRanks) {
+  ASSERT_EQ(train(1, "straight").status, 0);
+  ASSERT_EQ(train(3, "run", "--train.stop_at 5").status, 0);
+  EXPECT_EQ(bits_of("run").size(), 5u);
+  const ProgramResult result = train(2, "run");
+  ASSERT_EQ(result.status, 0) << result.output;
+  EXPECT_NE(result.output.find("resumed from"), std::string::npos);
+  EXPECT_EQ(bits_of("run"), bits_of("straight"));
+  EXPECT_EQ(digest_of("run"), digest_of("straight"));
+}
+
+TEST_F(TrainProgram, ASignalSavesAndAsksToBeStartedAgain) {
+  for (const std::string signal : {"TERM", "USR2"}) {
+    // A world of one without mpiexec, whose exit code would hide the program's.
+    const std::string command = program("lamina") + " train " + path("run.ini") + " --run.dir " + path(signal) +
+                                " --train.steps 100000 --train.eval_every 0";
+    const ProgramResult result =
+        run_command(command + " & pid=$!; until [ -s " + path(signal) +
+                    "/metrics.jsonl ]; do sleep 0.05; done; sleep 0.2; kill -" + signal + " $pid; wait $pid; exit $?");
+    EXPECT_EQ(result.status, 75) << result.output;
+    EXPECT_TRUE(std::filesystem::exists(folder_ / signal / "latest"));
+  }
+}
+
+TEST_F(TrainProgram, MakesQwen2ModelsToo) {
+  write_model("model",
+              {{"model_type", "qwen2"}, {"architectures", {"Qwen2ForCausalLM"}}, {"tie_word_embeddings", false}});
+  ASSERT_EQ(train(1, "alone").status, 0);
+  ASSERT_EQ(train(3, "three").status, 0);
+  EXPECT_EQ(bits_of("three"), bits_of("alone"));
+}
+
+}  // namespace
+}  // namespace lamina::test
