@@ -57,6 +57,33 @@ void scores(const Stack& a, const Memory& m, const KeyTile& tile) {
   }
 }
 
+// o += the sum of p[j] * row j of `values`: four groups of elements stay in registers over all rows.
+void add_weighted_rows(float* o, const float* p, const float* values, std::int64_t stride, std::int64_t rows,
+                       std::int64_t n) {
+  constexpr std::int64_t step = 4 * width;
+  std::int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    Float8 s0 = load8(o + i), s1 = load8(o + i + width), s2 = load8(o + i + 2 * width), s3 = load8(o + i + 3 * width);
+    for (std::int64_t j = 0; j < rows; ++j) {
+      const float* value = values + j * stride + i;
+      const Float8 weight = splat(p[j]);
+      s0 = fma8(weight, load8(value), s0);
+      s1 = fma8(weight, load8(value + width), s1);
+      s2 = fma8(weight, load8(value + 2 * width), s2);
+      s3 = fma8(weight, load8(value + 3 * width), s3);
+    }
+    store8(o + i, s0);
+    store8(o + i + width, s1);
+    store8(o + i + 2 * width, s2);
+    store8(o + i + 3 * width, s3);
+  }
+  for_groups(n - i, [&](auto io, std::int64_t k) {
+    Float8 sum = io.load(o + i + k);
+    for (std::int64_t j = 0; j < rows; ++j) sum = fma8(splat(p[j]), io.load(values + j * stride + i + k), sum);
+    io.store(o + i + k, sum);
+  });
+}
+
 // o (+)= p v.
 void mix(const Stack& a, const Memory& m, const KeyTile& tile, bool first_tile) {
   const float* values = m.v + tile.first * m.v_stride;
@@ -68,12 +95,7 @@ void mix(const Stack& a, const Memory& m, const KeyTile& tile, bool first_tile) 
   for (std::int64_t r = 0; r < a.rows; ++r) {
     float* o = a.o + r * a.head_dim;
     if (first_tile) std::fill_n(o, a.head_dim, 0.0F);
-    for (std::int64_t j = 0; j < tile.cols; ++j) {
-      const Float8 p = splat(a.s[r * tile_stride + j]);
-      const float* value = values + j * m.v_stride;
-      for_groups(a.head_dim,
-                 [&](auto io, std::int64_t i) { io.store(o + i, fma8(p, io.load(value + i), io.load(o + i))); });
-    }
+    add_weighted_rows(o, a.s + r * tile_stride, values, m.v_stride, tile.cols, a.head_dim);
   }
 }
 

@@ -30,14 +30,16 @@ void add_row_to_rows(TensorView y, ConstTensorView row) {
   }
 }
 
-// y[t] += w x[t] for outputs [first, last), w [O, I]: four dot products at a time.
+// y[t] += w x[t] for outputs [first, last), w [O, I].
 void few_rows_out_in(TensorView y, ConstTensorView x, ConstTensorView w, std::int64_t first, std::int64_t last) {
   for (std::int64_t o = first; o < last; ++o) {
     const float* weights = w.row(o);
     for (std::int64_t t = 0; t < y.rows; ++t) {
       const float* input = x.row(t);
-      y.row(t)[o] +=
-          sum_over(x.cols, [&](auto io, std::int64_t i) { return io.load(weights + i) * io.load(input + i); });
+      y.row(t)[o] += sum_over(x.cols, [&](auto io, std::int64_t i) {
+        prefetch(weights + i);
+        return io.load(weights + i) * io.load(input + i);
+      });
     }
   }
 }
