@@ -1,5 +1,6 @@
 #include "chat_families.hpp"
 #include "json_node.hpp"
+#include "utf8.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -17,11 +18,19 @@ namespace {
 constexpr std::size_t longest_template = 65536;
 constexpr std::string_view known = "known: ChatML (Qwen2 to Qwen3, SmolLM2), Llama 2 to 3.3, Mistral 7B";
 
-// Patterns are written over several lines for the reader; line ends carry no meaning there.
-std::string pattern_skeleton(std::string_view pattern) {
-  std::string text;
-  std::copy_if(pattern.begin(), pattern.end(), std::back_inserter(text), [](char c) { return c != '\n'; });
-  return chat_skeleton(text);
+// The families' patterns as skeletons. They are written over several lines for the reader; line ends carry no meaning
+// there.
+const std::vector<std::string>& pattern_skeletons() {
+  static const std::vector<std::string> skeletons = [] {
+    std::vector<std::string> out;
+    for (const auto& family : chat_families()) {
+      std::string text(family.pattern);
+      std::erase(text, '\n');
+      out.push_back(chat_skeleton(text));
+    }
+    return out;
+  }();
+  return skeletons;
 }
 
 const ChatFamily& family_named(std::string_view name) {
@@ -39,6 +48,9 @@ const ChatFamily& family_named(std::string_view name) {
 void check_roles(std::span<const ChatMessage> messages) {
   if (messages.empty()) throw DataError(one_line("cannot render the conversation", "it has no messages", "drop it"));
   for (const auto& message : messages) {
+    if (utf8::valid_prefix(message.content) != message.content.size()) {
+      throw DataError(one_line("cannot render the conversation", "a message is not UTF-8", "convert the data"));
+    }
     if (message.role == "system" || message.role == "user" || message.role == "assistant") continue;
     throw DataError(one_line("cannot render the conversation",
                              fmt::format("role {} is not supported", in_quotes(message.role)),
@@ -56,8 +68,9 @@ ChatTemplate ChatTemplate::recognize(std::string_view text, std::string bos, std
   } catch (const std::invalid_argument& error) {
     refuse(error.what(), "check chat_template in tokenizer_config.json");
   }
-  for (const auto& family : chat_families()) {
-    auto texts = match_skeleton(pattern_skeleton(family.pattern), skeleton);
+  for (std::size_t i = 0; i < chat_families().size(); ++i) {
+    const ChatFamily& family = chat_families()[i];
+    auto texts = match_skeleton(pattern_skeletons()[i], skeleton);
     if (!texts) continue;
     if (family.needs_bos && bos.empty())
       refuse("it uses bos_token, and the tokenizer names none", "add it to tokenizer_config.json");

@@ -1,5 +1,6 @@
 // Text, ids and loss masks equal to those of transformers (tools/goldens/make_chat_goldens.py wrote them).
 #include <filesystem>
+#include <random>
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/file.hpp>
@@ -34,8 +35,9 @@ void check_case(const Json& entry, const Json& item, const ChatTemplate& chat, c
     EXPECT_THROW((void)chat.render(messages, false), DataError);
     return;
   }
-  const bool drops_system =
-      entry.at("family") == "mistral v0.3" && messages.front().role == "system" && messages.back().role == "assistant";
+  const std::string family = entry.at("family");
+  const bool drops_system = (family == "mistral v0.3" || family == "mistral nemo") &&
+                            messages.front().role == "system" && messages.back().role == "assistant";
   if (drops_system) {
     EXPECT_THROW((void)chat.render(messages, false), DataError);
     return;
@@ -103,6 +105,30 @@ TEST(ChatTemplate, refuses_what_it_does_not_know) {
   EXPECT_THROW((void)ChatTemplate::of(Tokenizer::byte()), DataError);
 }
 
+TEST(ChatTemplate, survives_mutated_templates) {
+  const Json entries = Json::parse(read_file(goldens / "chat.json"));
+  std::mt19937 random(3);
+  const std::string alphabet = "{}%#-'\"\\[]@ \nx";
+  int known = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = entries[random() % entries.size()].at("template").get<std::string>();
+    for (std::size_t edits = random() % 3; edits > 0; --edits) {
+      const std::size_t at = random() % text.size();
+      if (random() % 2 == 0) {
+        text[at] = alphabet[random() % alphabet.size()];
+      } else {
+        text.erase(at, random() % 8);
+      }
+    }
+    try {
+      known += ChatTemplate::recognize(text, "<s>", "</s>").family().empty() ? 0 : 1;
+    } catch (const DataError&) {
+    }
+  }
+  EXPECT_GT(known, 500);
+  EXPECT_LT(known, 2500);
+}
+
 TEST(ChatTemplate, needs_the_special_tokens_it_writes) {
   const std::string text =
       "{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
@@ -129,6 +155,7 @@ TEST(ChatTemplate, trains_on_answers_only) {
   EXPECT_EQ(trained, "Yes<|im_end|>No<|im_end|>");
   EXPECT_THROW((void)chat.render({}, false), DataError);
   EXPECT_THROW((void)chat.render(std::vector<ChatMessage>{{"tool", "5"}}, false), DataError);
+  EXPECT_THROW((void)chat.render(std::vector<ChatMessage>{{"user", "\xF0\x9F"}}, false), DataError);
 }
 
 }  // namespace

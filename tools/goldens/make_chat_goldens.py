@@ -164,7 +164,7 @@ MISTRAL2 = SYSTEM_FIRST + r"""
 """
 
 
-def mistral3(condition):
+def mistral3(condition, answer='" " + message["content"]|trim + eos_token', begin="[INST] "):
     return SYSTEM_FIRST + r"""{%- set user_messages = loop_messages | selectattr("role", "equalto", "user") | list %}
 {{- bos_token }}
 {%- for message in loop_messages %}
@@ -180,7 +180,7 @@ def mistral3(condition):
         {{- raise_exception("Only user and assistant roles are supported") }}
     {%- endif %}
 {%- endfor %}
-""".replace("CONDITION", condition)
+""".replace("CONDITION", condition).replace('" " + message["content"]|trim + eos_token', answer).replace("[INST] ", begin)
 
 
 QWEN2_PROMPT = "You are a helpful assistant."
@@ -202,6 +202,7 @@ FAMILIES = [
     ("mistral0.1", "mistral v0.1", "llama2", MISTRAL1.replace("eos_token}}", "eos_token + ' ' }}"), None, "<s>", "</s>"),
     ("mistral0.2s", "mistral v0.2 with system", "llama2", MISTRAL2, None, "<s>", "</s>"),
     ("mistral0.3", "mistral v0.3", "llama2", mistral3("loop.last"), None, "<s>", "</s>"),
+    ("mistral0.3nemo", "mistral nemo", "llama2", mistral3("loop.last", 'message["content"] + eos_token', "[INST]"), None, "<s>", "</s>"),
     ("mistral0.3u", "mistral v0.3 later", "llama2", mistral3("(message == user_messages[-1])"), None, "<s>", "</s>"),
 ]
 

@@ -3,8 +3,10 @@
 // A chat template is a Jinja program. Lamina does not run it: it recognises the programs of these families by their
 // statements (whatever the spacing, quotes and tool-calling branches) and renders what they would, reading default
 // system prompts and markers from the text itself: ChatML (Qwen2, Qwen2.5, Qwen3, SmolLM2 and plain), Llama 3 to 3.3,
-// Llama 2, Mistral 7B v0.1 to v0.3. Any other template is refused. Text equals that of transformers'
-// apply_chat_template without tools.
+// Llama 2, Mistral 7B v0.1 to v0.3. Any other template is refused.
+//
+// Text equals that of transformers' apply_chat_template without tools, except that Llama 3.2's date is the one its
+// template falls back to, not today's: data must not change with the day.
 //
 // Loss falls on the assistant's turns only: what follows the turn's header, up to and including its end-of-turn token.
 #pragma once
