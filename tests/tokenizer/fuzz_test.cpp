@@ -32,6 +32,12 @@ const std::string tiny_sentencepiece =
 "model":{"type":"BPE","unk_token":"<u>","fuse_unk":true,"byte_fallback":true,
 "vocab":{"<u>":0,"▁":1,"a":2,"b":3,"▁a":4,"<0xC3>":5,"<0xA9>":6},"merges":["▁ a"]}})";
 
+const std::string odd_values = R"([null,true,false,0,-1,1,6,65535,2147483647,4294967296,1e300,"","a","b","ab","<e>","▁"," ","é",
+"\\p{L}","(a*)*","a{1,60000}","[^\\s]","(?=)","Sequence","ByteLevel","Metaspace","NFKD","Removed","Contiguous","MergedWithNext",
+"Digits","Strip","Fuse","BPE",[],{},["a","b"],{
+  "type" : "NFD"},{"type":"Fuse"},{"type":"Whitespace"},
+{"type":"Digits","individual_digits":false}])";
+
 class Mutator {
  public:
   explicit Mutator(std::uint32_t seed) : random_(seed) {}
@@ -78,48 +84,7 @@ class Mutator {
   }
 
   Json value(const Json& flat) {
-    static const std::vector<Json> odd = {nullptr,
-                                          true,
-                                          false,
-                                          0,
-                                          -1,
-                                          1,
-                                          6,
-                                          65535,
-                                          2147483647,
-                                          4294967296,
-                                          1e300,
-                                          "",
-                                          "a",
-                                          "b",
-                                          "ab",
-                                          "<e>",
-                                          "▁",
-                                          " ",
-                                          "é",
-                                          "\\p{L}",
-                                          "(a*)*",
-                                          "a{1,60000}",
-                                          "[^\\s]",
-                                          "(?=)",
-                                          "Sequence",
-                                          "ByteLevel",
-                                          "Metaspace",
-                                          "NFKD",
-                                          "Removed",
-                                          "Contiguous",
-                                          "MergedWithNext",
-                                          "Digits",
-                                          "Strip",
-                                          "Fuse",
-                                          "BPE",
-                                          Json::array(),
-                                          Json::object(),
-                                          Json::array({"a", "b"}),
-                                          Json{{"type", "NFD"}},
-                                          Json{{"type", "Fuse"}},
-                                          Json{{"type", "Whitespace"}},
-                                          Json{{"type", "Digits"}, {"individual_digits", false}}};
+    static const Json odd = Json::parse(odd_values);
     if (below(3) > 0) return odd[below(odd.size())];
     return std::next(flat.begin(), static_cast<std::ptrdiff_t>(below(flat.size()))).value();
   }
