@@ -27,7 +27,11 @@ srun --mpi=pmix \\
 code=$?
 if [ "$code" -eq 75 ] || [ "$code" -eq 69 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 """
-PROGRAM = """#!/bin/bash
+PROGRAM = r"""#!/bin/bash
+if [ "$1" = --help ]; then
+  printf '  lamina train FILE\n  lamina generate\n'
+  exit
+fi
 if [ "$2" = --help ]; then
   echo "--help --prompt --train.steps"
   exit

@@ -20,7 +20,7 @@ REQUIRED_SBATCH = ("job-name", "nodes", "ntasks-per-node", "cpus-per-task", "tim
 REQUIRED_TRAINING = ("signal", "requeue")  # of jobs that train: time to save before the limit, and to go on after it
 SBATCH_OPTION = re.compile(r"#SBATCH\s+--([a-z-]+)(?:=(\S+))?\s*(?:#.*)?$")
 OPTION = re.compile(r"(?<![\w-])--([a-z_]+\.[a-z0-9_]+)")
-COMMAND = re.compile(r"\b(lamina train|lamina generate|lamina eval|lamina-[a-z]+)\b[\"']?([^`#|;&]*)")
+COMMAND = re.compile(r"\b(lamina [a-z]+|lamina-[a-z]+)\b[\"']?([^`#|;&]*)")
 ANY_OPTION = re.compile(r"(?<![\w-])--([a-z][\w.-]*)")
 QUOTED_KEY = re.compile(r"`\[([a-z_]+)\] ([a-z0-9_]+)`")
 
@@ -145,7 +145,8 @@ def check_keys(root, files, keys):
 
 def known_options(program):
     """command -> the options in its --help, for each program that was built."""
-    commands = {f"lamina {name}": [program, name] for name in ("train", "generate", "eval")}
+    overview = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    commands = {f"lamina {name}": [program, name] for name in re.findall(r"^ +lamina ([a-z]+)\b", overview, re.M)}
     for name in ("consolidate", "inspect", "tokenize"):
         other = pathlib.Path(program).with_name(f"lamina-{name}")
         if other.is_file():
