@@ -1,3 +1,4 @@
+#include "chat_messages.hpp"
 #include "json_line.hpp"
 
 #include <algorithm>
@@ -65,9 +66,12 @@ DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, bool append_eos) : 
   }
   prefix_.assign(full.begin(), inside);
   suffix_.assign(inside + static_cast<std::ptrdiff_t>(plain.size()), full.end());
+  try {
+    chat_ = ChatTemplate::of(tokenizer);
+  } catch (const DataError& error) {
+    no_chat_ = error.what();  // matters only if a conversation comes
+  }
 }
-
-void DocumentEncoder::count_all(EncodedDocuments& out) const { out.loss_mask.resize(out.ids.size(), 1); }
 
 void DocumentEncoder::add_text(std::string_view text, bool begins, bool ends, const std::string& file,
                                std::uint64_t offset, TokenizerWorkspace& workspace, EncodedDocuments& out) const {
@@ -86,13 +90,34 @@ void DocumentEncoder::add_text(std::string_view text, bool begins, bool ends, co
     out.ids.insert(out.ids.end(), suffix_.begin(), suffix_.end());
     if (eos_) out.ids.push_back(*eos_);
   }
-  count_all(out);
+  out.loss_mask.resize(out.ids.size(), 1);
 }
 
 void DocumentEncoder::add_json_line(std::string_view line, const std::string& place, TokenizerWorkspace& workspace,
                                     EncodedDocuments& out) const {
   const nlohmann::json object = detail::parse_json_line(line, place);
-  add_text(detail::text_at(object, "text", place), true, true, place, 0, workspace, out);
+  const auto messages = object.find("messages");
+  if (messages == object.end()) {
+    return add_text(detail::text_at(object, "text", place), true, true, place, 0, workspace, out);
+  }
+  if (object.contains("text")) {
+    throw DataError(
+        one_line(fmt::format("{}: both 'text' and 'messages'", place), "one of them would be lost", "repair the line"));
+  }
+  add_conversation(detail::parse_messages(*messages, place), place, workspace, out);
+}
+
+void DocumentEncoder::add_conversation(std::span<const ChatMessage> messages, const std::string& place,
+                                       TokenizerWorkspace& workspace, EncodedDocuments& out) const {
+  if (!chat_) throw DataError(fmt::format("{}: cannot use 'messages': {}", place, no_chat_));
+  out.starts.push_back(out.ids.size());
+  try {
+    const ChatIds chat = chat_->encode(*tokenizer_, messages, workspace);
+    out.ids.insert(out.ids.end(), chat.ids.begin(), chat.ids.end());
+    out.loss_mask.insert(out.loss_mask.end(), chat.trained.begin(), chat.trained.end());
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", place, error.what()));
+  }
 }
 
 }  // namespace lamina

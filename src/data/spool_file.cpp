@@ -19,12 +19,11 @@ constexpr std::size_t pending_bytes = std::size_t{1} << 20;
 SpoolFile::SpoolFile(std::string path)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
   if (descriptor_ < 0) fail("create", errno);
-}
-
-SpoolFile::~SpoolFile() {
-  ::close(descriptor_);
+  // Nameless from now on: nothing is left behind whatever ends the process.
   ::unlink(path_.c_str());
 }
+
+SpoolFile::~SpoolFile() { ::close(descriptor_); }
 
 void SpoolFile::fail(const char* attempt, int error) const {
   throw DataError(one_line(fmt::format("cannot {} {}", attempt, path_), std::strerror(error),

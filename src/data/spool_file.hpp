@@ -1,4 +1,4 @@
-// A temporary file that is appended to and then read back; removed when it dies.
+// A temporary file that is appended to and then read back. It has no name: its space is free again when it is closed.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace lamina::detail {
 
 class SpoolFile {
  public:
-  // Replaces what was at `path`. Errors are DataErrors naming it.
+  // In the folder of `path`, which is for messages and for the moment of creation. Errors are DataErrors naming it.
   explicit SpoolFile(std::string path);
   SpoolFile(const SpoolFile&) = delete;
   SpoolFile& operator=(const SpoolFile&) = delete;

@@ -52,6 +52,11 @@ void write_block(const EncodedDocuments& block, TokenSetWriter& writer) {
 }
 
 void check_paths(const TokenizeRequest& request) {
+  // A device or a folder would be replaced by a file.
+  if (std::filesystem::exists(request.output) && !std::filesystem::is_regular_file(request.output)) {
+    throw UsageError(one_line(fmt::format("cannot write {}", request.output.string()), "it is not a regular file",
+                              "name another --out"));
+  }
   for (const std::filesystem::path& input : request.inputs) {
     std::error_code none;
     if (!std::filesystem::equivalent(input, request.output, none)) continue;

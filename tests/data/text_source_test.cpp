@@ -3,9 +3,11 @@
 #include <lamina/data/document_encoder.hpp>
 #include <lamina/data/multiple_choice.hpp>
 #include <lamina/data/token_source.hpp>
+#include <lamina/tokenizer/byte_tokenizer.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 namespace lamina {
 namespace {
@@ -56,6 +58,59 @@ TEST(TextSource, BrokenLinesAreNamed) {
   EXPECT_THAT(refusal("{\"text\": \"a\", \"text\": \"b\"}"), HasSubstr("given twice"));
   EXPECT_THAT(refusal("{\"text\": \"\xff\"}"), HasSubstr("a.jsonl:1"));
   EXPECT_THAT(refusal("{\"text\": \"\\ud800\"}"), HasSubstr("a.jsonl:1"));
+}
+
+// ChatML over the built-in tokenizer's vocabulary.
+Tokenizer chat_tokenizer() {
+  const std::string chat_template =
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + "
+      "'\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+  return Tokenizer::parse(make_byte_tokenizer_json(),
+                          nlohmann::json{{"eos_token", "<|endoftext|>"}, {"chat_template", chat_template}}.dump());
+}
+
+TEST(Conversation, LossFallsOnTheAssistantOnly) {
+  const ScratchFolder folder;
+  const Tokenizer tokenizer = chat_tokenizer();
+  const auto path = folder.write(
+      "a.jsonl",
+      R"({"messages": [{"role": "user", "content": "Hi?"}, {"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Bye"}]})"
+      "\n"
+      R"({"text": "plain"})");
+  const auto source = open_token_source(path, &tokenizer);
+  const auto ids = all_tokens(*source);
+  const std::string text = tokenizer.decode(ids, false);
+  const std::string chat =
+      "<|im_start|>user\nHi?<|im_end|>\n<|im_start|>assistant\nYes.<|im_end|>\n<|im_start|>user\nBye<|im_end|>\n";
+  ASSERT_EQ(text, chat + "plain<|endoftext|>");
+  ASSERT_TRUE(source->has_loss_mask());
+  std::vector<std::uint8_t> mask(ids.size());
+  source->read_loss_mask(0, mask);
+  std::string trained;
+  for (std::size_t i = 0; i < chat.size(); ++i) trained += mask[i] == 1 ? std::string(1, chat[i]) : "";
+  EXPECT_THAT(trained, testing::StartsWith("Yes.<|im_end|>"));
+  EXPECT_LE(trained.size(), std::string("Yes.<|im_end|>\n").size());
+  EXPECT_THAT(std::span(mask).subspan(chat.size()), testing::Each(1));
+  EXPECT_THAT(source->document_starts(), ElementsAre(0, static_cast<std::int64_t>(chat.size())));
+}
+
+TEST(Conversation, WhatWouldBeLostIsRefused) {
+  const Tokenizer with = chat_tokenizer(), without = Tokenizer::byte();
+  const auto refusal = [](const Tokenizer& tokenizer, const char* line) {
+    const DocumentEncoder encoder(tokenizer, true);
+    TokenizerWorkspace workspace = tokenizer.make_workspace();
+    EncodedDocuments out;
+    return error_of([&] { encoder.add_json_line(line, "f:7", workspace, out); });
+  };
+  const char* sound = R"({"messages": [{"role": "user", "content": "a", "name": null}]})";
+  EXPECT_EQ(refusal(with, sound), "no error");
+  EXPECT_THAT(refusal(without, sound), HasSubstr("f:7: cannot use 'messages'"));
+  EXPECT_THAT(refusal(with, R"({"text": "a", "messages": []})"), HasSubstr("both"));
+  EXPECT_THAT(refusal(with, R"({"messages": []})"), HasSubstr("no list of messages"));
+  EXPECT_THAT(refusal(with, R"({"messages": ["a"]})"), HasSubstr("f:7: message 1"));
+  EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user"}]})"), HasSubstr("no key 'content'"));
+  EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user", "content": "a", "tool_calls": []}]})"),
+              HasSubstr("'tool_calls'"));
 }
 
 TEST(Utf8, FindsTheFirstIllFormedByte) {

@@ -152,6 +152,7 @@ TEST(TokenizeFiles, Refusals) {
     return error_of<Error>([&] { tokenize_files(request, tokenizer); });
   };
   EXPECT_THAT(refusal(request_for({text}, text)), HasSubstr("input and output"));
+  EXPECT_THAT(refusal(request_for({text}, folder / ".")), HasSubstr("not a regular file"));
   EXPECT_THAT(refusal(request_for({folder / "none.txt"}, folder / "t.h5")), HasSubstr("none.txt"));
   EXPECT_THAT(refusal(request_for({folder.write("a.csv", "x")}, folder / "t.h5")), HasSubstr("--format"));
   auto as_text = request_for({folder / "a.csv"}, folder / "t.h5");

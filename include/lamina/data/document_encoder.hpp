@@ -1,19 +1,22 @@
 // Documents of text files as token ids: the rules that lamina-tokenize and text given directly to a run share.
 //
 // .txt     the file is one document. It may be encoded in pieces (text_cutter.hpp).
-// .jsonl   every line is one document: an object with the text at "text".
+// .jsonl   every line is one document: an object with the text at "text", or with a conversation at "messages"
 //
 // A document's ids are what the tokenizer gives for its text with its special tokens (such as a beginning-of-text
-// token), then the tokenizer's end-of-text token if asked. Text that is not UTF-8 is a DataError with the offset,
-// except with a tokenizer of pure bytes.
+// token), then the tokenizer's end-of-text token if asked. A conversation's ids are what the tokenizer's chat template
+// gives, nothing before or after, and only the assistant's turns count as targets. Text that is not UTF-8 is a
+// DataError with the offset, except with a tokenizer of pure bytes.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <lamina/tokenizer/chat_template.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
 
 namespace lamina {
@@ -40,12 +43,15 @@ class DocumentEncoder {
   [[nodiscard]] const Tokenizer& tokenizer() const { return *tokenizer_; }
 
  private:
-  void count_all(EncodedDocuments& out) const;
+  void add_conversation(std::span<const ChatMessage> messages, const std::string& place, TokenizerWorkspace& workspace,
+                        EncodedDocuments& out) const;
 
   const Tokenizer* tokenizer_;
   std::optional<std::int32_t> eos_;
   std::vector<std::int32_t> prefix_;  // what the tokenizer adds before and after a text
   std::vector<std::int32_t> suffix_;
+  std::optional<ChatTemplate> chat_;
+  std::string no_chat_;  // why there is no chat template
 };
 
 // Where the first byte that is not part of well-formed UTF-8 lies; empty if there is none.
