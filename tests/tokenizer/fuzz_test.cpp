@@ -32,11 +32,10 @@ const std::string tiny_sentencepiece =
 "model":{"type":"BPE","unk_token":"<u>","fuse_unk":true,"byte_fallback":true,
 "vocab":{"<u>":0,"▁":1,"a":2,"b":3,"▁a":4,"<0xC3>":5,"<0xA9>":6},"merges":["▁ a"]}})";
 
-const std::string odd_values = R"([null,true,false,0,-1,1,6,65535,2147483647,4294967296,1e300,"","a","b","ab","<e>","▁"," ","é",
-"\\p{L}","(a*)*","a{1,60000}","[^\\s]","(?=)","Sequence","ByteLevel","Metaspace","NFKD","Removed","Contiguous","MergedWithNext",
-"Digits","Strip","Fuse","BPE",[],{},["a","b"],{
-  "type" : "NFD"},{"type":"Fuse"},{"type":"Whitespace"},
-{"type":"Digits","individual_digits":false}])";
+const std::string odd_values = R"json([null,true,false,0,-1,1,6,65535,2147483647,4294967296,1e300,"","a","b","ab","<e>",
+"▁"," ","é","\\p{L}","(a*)*","a{1,60000}","[^\\s]","(?=)","Sequence","ByteLevel","Metaspace","NFKD","Removed","Contiguous",
+"MergedWithNext","Digits","Strip","Fuse","BPE",[],{},["a","b"],{"type":"NFD"},{"type":"Fuse"},{"type":"Whitespace"},
+{"type":"Digits","individual_digits":false}])json";
 
 class Mutator {
  public:
