@@ -16,6 +16,7 @@ namespace {
 constexpr const char* help_text = R"(lamina: fully sharded training of language models over MPI
 
   lamina train CONFIG [--section.key VALUE ...]   train a model (start with srun or mpirun)
+  lamina plan CONFIG [--ranks N --nodes N]        units, memory and traffic of such a run, without starting it
   lamina generate --model DIR --prompt TEXT       continue a text
   lamina eval --model DIR --data FILE             loss, perplexity and bits per byte; multiple choice
   lamina --dump-default                           every setting of train with its default and a line of explanation
@@ -42,9 +43,11 @@ int dispatch(int argc, char** argv) {
     return 0;
   }
   if (arguments[0] == "train") return lamina::train_command(argc, argv);
+  if (arguments[0] == "plan") return lamina::plan_command(rest);
   if (arguments[0] == "generate") return lamina::generate_command(rest);
   if (arguments[0] == "eval") return lamina::eval_command(rest);
-  static const std::array<std::string, 6> known{"train", "generate", "eval", "--version", "--dump-default", "--help"};
+  static const std::array<std::string, 7> known{"train",     "plan",           "generate", "eval",
+                                                "--version", "--dump-default", "--help"};
   const std::string nearest = lamina::nearest_name(arguments[0], known);
   throw lamina::UsageError(lamina::one_line(
       fmt::format("unknown command '{}'", arguments[0]),

@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include <lamina/train/step_plan.hpp>
+
 #include <gtest/gtest.h>
 
 namespace lamina::test {
@@ -112,17 +114,35 @@ TEST(Counters, OneGatherForwardOneBackwardOneReductionAndFewSlots) {
       const auto micro_steps = static_cast<std::uint64_t>(12 / world().size());
       const StoreCounters& counters = training.store().counters();
       for (std::size_t unit = 0; unit < training.plan().units.size(); ++unit) {
-        std::uint64_t readers = 0;  // stages that read the unit in forward; a block reads it once more in backward
-        for (const Stage& stage : training.plan().stages) {
-          if (stage.unit != unit) continue;
-          readers += stage.kind == StageKind::block ? 2u : 1u;
-        }
-        EXPECT_EQ(counters.gathers[unit], readers * micro_steps)
+        // Two stages read a tied head's unit; a block reads its own once more in backward.
+        const Stage& stage = training.plan().stages[model == "tied" ? unit + 1 : unit];
+        const std::uint64_t gathers =
+            stage.kind == StageKind::block || (model == "tied" && stage.kind == StageKind::head) ? 2 : 1;
+        EXPECT_EQ(micro_step_traffic(training.plan())[unit].gathers, gathers);
+        EXPECT_EQ(counters.gathers[unit], gathers * micro_steps)
             << model << " unit " << unit << " prefetch " << prefetch;
         EXPECT_EQ(counters.reductions[unit], micro_steps) << model << " unit " << unit;
       }
       EXPECT_LE(counters.most_full_units, prefetch + 1);
       EXPECT_LE(counters.most_gradient_slots, 2);
+    }
+  }
+}
+
+TEST(Counters, BytesBetweenNodesAreThePlannedOnes) {
+  for (const auto& nodes : node_layouts()) {
+    for (const ReductionOrder order : {ReductionOrder::rank, ReductionOrder::hierarchical}) {
+      for (const Strategy strategy : {Strategy::full, Strategy::no_shard}) {
+        RunConfig config = small_run();
+        config.reduction.order = order;
+        config.parallel.strategy = strategy;
+        TrainingWorld training(world(), small_model("tied"), config, nodes);
+        static_cast<void>(run_step(training.context(), training.batches(), 1, 0, false));
+        EXPECT_EQ(training.fabric().floats_sent(),
+                  floats_sent_by_step(training.plan(), strategy == Strategy::full, training.fabric().topology(),
+                                      order == ReductionOrder::rank ? SumOrder::rank : SumOrder::hierarchical,
+                                      12 / world().size()));
+      }
     }
   }
 }

@@ -23,6 +23,7 @@ class MpiFabric final : public Fabric {
   MpiFabric(const mpi::Communicator& world, const Topology& topology, SumOrder order)
       : world_(world.duplicate()),
         topology_(topology),
+        order_(order),
         node_(world_.split(topology_.node(), topology_.rank())),
         routes_(make_routes(topology_)),
         reduction_(world_, topology_, order) {
@@ -35,9 +36,7 @@ class MpiFabric final : public Fabric {
   [[nodiscard]] const Topology& topology() const override { return topology_; }
 
   [[nodiscard]] std::uint64_t slot_bytes(const SlotPlan& plan) const override {
-    std::uint64_t bytes = 0;
-    for (int local = 0; local < topology_.local_size(); ++local) bytes += SlotMemory::bytes_of_rank(plan, local);
-    return bytes + static_cast<std::uint64_t>(topology_.local_size()) * reduction_.staging_bytes(largest_block(plan));
+    return slot_memory_bytes(topology_, order_, plan);
   }
 
   void allocate(const SlotPlan& plan) override {
@@ -149,6 +148,7 @@ class MpiFabric final : public Fabric {
 
   mpi::Communicator world_;
   Topology topology_;
+  SumOrder order_;
   mpi::Communicator node_;
   Routes routes_;
   Reduction reduction_;
@@ -161,6 +161,13 @@ class MpiFabric final : public Fabric {
 };
 
 }  // namespace
+
+std::uint64_t slot_memory_bytes(const Topology& topology, SumOrder order, const SlotPlan& plan) {
+  std::uint64_t bytes = 0;
+  for (int local = 0; local < topology.local_size(); ++local) bytes += SlotMemory::bytes_of_rank(plan, local);
+  return bytes + static_cast<std::uint64_t>(topology.local_size()) *
+                     staging_bytes(topology, order, plan.slot_elements / topology.world_size());
+}
 
 std::unique_ptr<Fabric> make_mpi_fabric(const mpi::Communicator& world, const Topology& topology, SumOrder order) {
   return std::make_unique<MpiFabric>(world, topology, order);

@@ -13,7 +13,28 @@ constexpr std::int64_t most_segment = 256 * 1024;       // floats: 1 MiB message
 constexpr std::int64_t most_staging = 8 * 1024 * 1024;  // floats, both halves together
 constexpr std::int64_t least_segment = 1024;
 
+// Halves of the staging for messages that come in, and for sums that go out. In rank order the peers' slots themselves
+// are sent; only sums need a place of their own.
+std::size_t incoming_buffers(const SumPlan& plan) { return 2 * plan.message_from.size(); }
+std::size_t outgoing_buffers(const Routes& routes, SumOrder order) {
+  return order == SumOrder::hierarchical ? 2 * routes.wards.size() : 0;
+}
+
+std::int64_t segment_elements(std::size_t buffers, std::int64_t largest_block) {
+  const std::int64_t fitting =
+      buffers == 0 ? most_segment
+                   : std::clamp(most_staging / static_cast<std::int64_t>(buffers), least_segment, most_segment);
+  return std::max<std::int64_t>(1, std::min(largest_block, fitting));
+}
+
 }  // namespace
+
+std::uint64_t staging_bytes(const Topology& topology, SumOrder order, std::int64_t largest_block) {
+  const std::size_t buffers =
+      incoming_buffers(make_sum_plan(topology, order)) + outgoing_buffers(make_routes(topology), order);
+  const std::size_t node_sums = order == SumOrder::hierarchical ? 1 : 0;
+  return (buffers + node_sums) * static_cast<std::size_t>(segment_elements(buffers, largest_block)) * sizeof(float);
+}
 
 Reduction::Reduction(const mpi::Communicator& world, const Topology& topology, SumOrder order)
     : world_(world),
@@ -22,26 +43,10 @@ Reduction::Reduction(const mpi::Communicator& world, const Topology& topology, S
       routes_(make_routes(topology)),
       plan_(make_sum_plan(topology, order)) {}
 
-std::size_t Reduction::outgoing_count() const {
-  // In rank order the peers' slots themselves are sent; only sums need a place of their own.
-  return order_ == SumOrder::hierarchical ? routes_.wards.size() : 0;
-}
-
-std::int64_t Reduction::segment_elements(std::int64_t largest_block) const {
-  const auto buffers = static_cast<std::int64_t>(2 * (plan_.message_from.size() + outgoing_count()));
-  if (buffers == 0) return std::max<std::int64_t>(1, std::min(largest_block, most_segment));
-  const std::int64_t fitting = std::clamp(most_staging / buffers, least_segment, most_segment);
-  return std::max<std::int64_t>(1, std::min(largest_block, fitting));
-}
-
-std::uint64_t Reduction::staging_bytes(std::int64_t largest_block) const {
-  const std::size_t buffers =
-      2 * (plan_.message_from.size() + outgoing_count()) + (order_ == SumOrder::hierarchical ? 1 : 0);
-  return buffers * static_cast<std::size_t>(segment_elements(largest_block)) * sizeof(float);
-}
+std::size_t Reduction::outgoing_count() const { return outgoing_buffers(routes_, order_) / 2; }
 
 void Reduction::allocate(std::int64_t largest_block) {
-  segment_ = segment_elements(largest_block);
+  segment_ = segment_elements(incoming_buffers(plan_) + outgoing_buffers(routes_, order_), largest_block);
   const auto segment = static_cast<std::size_t>(segment_);
   incoming_.resize(2 * plan_.message_from.size() * segment);
   outgoing_.resize(2 * outgoing_count() * segment);

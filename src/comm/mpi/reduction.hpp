@@ -12,13 +12,15 @@
 
 namespace lamina {
 
+// Bytes of a rank's staging for units with blocks up to `largest_block`.
+[[nodiscard]] std::uint64_t staging_bytes(const Topology& topology, SumOrder order, std::int64_t largest_block);
+
 class Reduction {
  public:
   Reduction(const mpi::Communicator& world, const Topology& topology, SumOrder order);
 
   // Staging for segments; called once. block_elements: of the largest unit.
   void allocate(std::int64_t largest_block);
-  [[nodiscard]] std::uint64_t staging_bytes(std::int64_t largest_block) const;
 
   // accumulator += all gradients of my block. slots[l]: the gradient of local rank l (all elements of the unit).
   void run(std::span<const float* const> slots, std::span<float> accumulator);
@@ -31,7 +33,6 @@ class Reduction {
     std::int64_t length = 0;
     std::size_t buffer = 0;  // which half of the staging
   };
-  [[nodiscard]] std::int64_t segment_elements(std::int64_t largest_block) const;
   [[nodiscard]] std::size_t outgoing_count() const;
   [[nodiscard]] std::vector<Segment> segments(std::int64_t block_elements) const;
   void post(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements);

@@ -1,0 +1,125 @@
+// `lamina plan`: what a run would do, from the config alone, without starting it.
+#include "commands.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include <lamina/base/text.hpp>
+#include <lamina/comm/mpi_fabric.hpp>
+#include <lamina/config/argument_parser.hpp>
+#include <lamina/config/command_line.hpp>
+#include <lamina/config/validate.hpp>
+#include <lamina/model/model_config.hpp>
+#include <lamina/model/model_runner.hpp>
+#include <lamina/train/step_plan.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+namespace {
+
+struct PlanArguments {
+  std::int64_t ranks = 1, nodes = 1;
+  bool tensors = false;
+};
+
+// Takes plan's own options out of `arguments`; the rest are train's.
+PlanArguments take_own(std::vector<std::string>& arguments) {
+  PlanArguments own;
+  std::vector<std::string> mine, rest;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    const bool valued = word == "--ranks" || word == "--nodes";
+    const bool is_mine = valued || word == "--tensors" || word.starts_with("--ranks=") || word.starts_with("--nodes=");
+    (is_mine ? mine : rest).push_back(word);
+    if (valued && i + 1 < arguments.size()) mine.push_back(arguments[++i]);
+  }
+  ArgumentParser parser("lamina plan", "");
+  parser.option("ranks", own.ranks, "N", "", {1, 1'000'000});
+  parser.option("nodes", own.nodes, "N", "", {1, 1'000'000});
+  parser.flag("tensors", own.tensors, "");
+  static_cast<void>(parser.parse(mine));
+  arguments = rest;
+  return own;
+}
+
+Topology planned_topology(const PlanArguments& plan) {
+  if (plan.ranks % plan.nodes != 0) {
+    throw UsageError(one_line(fmt::format("--nodes {} does not divide --ranks {}", plan.nodes, plan.ranks),
+                              "the plan is for equal nodes", "choose ranks as a multiple of nodes"));
+  }
+  std::vector<int> nodes;
+  std::vector<std::string> hosts;
+  for (std::int64_t rank = 0; rank < plan.ranks; ++rank) {
+    nodes.push_back(static_cast<int>(rank / (plan.ranks / plan.nodes)));
+    hosts.push_back(fmt::format("node{}", nodes.back()));
+  }
+  return {0, nodes, hosts};
+}
+
+void print_units(const ModelPlan& plan, const Topology& topology, bool tensors) {
+  const std::vector<UnitTraffic> traffic = micro_step_traffic(plan);
+  fmt::print("{:<14} {:>8} {:>14} {:>12} {:>12} {:>9}\n", "unit", "tensors", "parameters", "full", "a shard",
+             "gathers");
+  for (std::size_t unit = 0; unit < plan.units.size(); ++unit) {
+    const FlatLayout layout(plan.units[unit], topology.world_size());
+    fmt::print("{:<14} {:>8} {:>14} {:>12} {:>12} {:>9}\n", plan.units[unit].name, plan.units[unit].tensors.size(),
+               layout.elements(), human_bytes(static_cast<std::uint64_t>(layout.padded_elements()) * sizeof(float)),
+               human_bytes(static_cast<std::uint64_t>(layout.block_elements()) * sizeof(float)), traffic[unit].gathers);
+    for (std::size_t i = 0; tensors && i < plan.units[unit].tensors.size(); ++i) {
+      const TensorSpec& tensor = plan.units[unit].tensors[i];
+      std::string shape, names = tensor.name;
+      for (const std::int64_t extent : tensor.shape) shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
+      for (const std::string& alias : tensor.aliases) names += " = " + alias;
+      fmt::print("    {:<52} {:>16} at {:>12}{}\n", names, shape, layout.tensor_offset(i),
+                 tensor.decay ? "" : "  no decay");
+    }
+  }
+}
+
+void print_step(const RunConfig& config, const ModelPlan& plan, const Topology& topology) {
+  const bool sharded = config.parallel.strategy == Strategy::full;
+  const StorePlan store{plan.units, static_cast<int>(config.parallel.prefetch), sharded};
+  const bool by_rank = config.reduction.order == ReductionOrder::rank ||
+                       (config.reduction.order == ReductionOrder::automatic && topology.node_count() == 1);
+  const SumOrder order = by_rank ? SumOrder::rank : SumOrder::hierarchical;
+  const std::int64_t micro_steps = config.train.global_batch / (config.train.micro_batch * topology.world_size());
+  const double tokens = static_cast<double>(config.train.global_batch * config.data.seq_len);
+  const SlotPlan slots = slot_plan(store, topology.world_size());
+  fmt::print("\nstep: {} tokens in {} micro-step(s), {:.3g} floating-point operations (6N + 6Lhs)\n", tokens,
+             micro_steps, flops_per_token(plan.config, config.data.seq_len) * tokens);
+  fmt::print("memory of a rank: {} of shards (parameters, two moments, gradient sums), {} of activations\n",
+             human_bytes(shard_bytes(store, topology.world_size())),
+             human_bytes(ModelRunner::activation_bytes(plan, config.train.micro_batch, config.data.seq_len, true)));
+  fmt::print("memory of a node: {} of slots: {} for parameters once, {} for gradients of each rank\n",
+             human_bytes(slot_memory_bytes(topology, order, slots)), slots.parameter_slots, slots.gradient_slots);
+  fmt::print("sent to other nodes by a rank in a step: {} (sums in {} order)\n",
+             human_bytes(sizeof(float) * floats_sent_by_step(plan, sharded, topology, order, micro_steps)),
+             by_rank ? "rank" : "hierarchical");
+}
+
+}  // namespace
+
+int plan_command(std::vector<std::string> arguments) {
+  const PlanArguments own = take_own(arguments);
+  const RunArguments run = parse_run_arguments("lamina plan", arguments);
+  if (run.print_instead) {
+    fmt::print(
+        "{}\nOptions of plan itself:\n  --ranks N   ranks to plan for (default 1)\n  --nodes N   nodes they are on "
+        "(default 1)\n"
+        "  --tensors   list the tensors of each unit, with their shapes and offsets\n",
+        *run.print_instead);
+    return 0;
+  }
+  check_config(run.config, own.ranks);
+  const Topology topology = planned_topology(own);
+  const ModelPlan plan = make_model_plan(read_model_config(run.config.model.path));
+  fmt::print("{} on {} rank(s), {} node(s), strategy {}, prefetch {}\n\n", run.config.model.path, own.ranks, own.nodes,
+             run.config.parallel.strategy == Strategy::full ? "full" : "no_shard", run.config.parallel.prefetch);
+  print_units(plan, topology, own.tensors);
+  print_step(run.config, plan, topology);
+  return 0;
+}
+
+}  // namespace lamina

@@ -1,0 +1,16 @@
+#include "routes.hpp"
+
+#include <lamina/comm/traffic.hpp>
+
+namespace lamina {
+
+std::uint64_t floats_sent_by_gather(const Topology& topology, std::int64_t block_elements) {
+  return make_routes(topology).partners.size() * static_cast<std::uint64_t>(block_elements);
+}
+
+std::uint64_t floats_sent_by_reduction(const Topology& topology, SumOrder order, std::int64_t block_elements) {
+  const auto messages = static_cast<std::uint64_t>(make_sum_plan(topology, order).messages_per_ward);
+  return make_routes(topology).wards.size() * messages * static_cast<std::uint64_t>(block_elements);
+}
+
+}  // namespace lamina
