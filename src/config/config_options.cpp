@@ -79,8 +79,9 @@ void add_train(Options& out) {
                                from_zero, in(&TrainSection::eval_sequences)));
   out.push_back(
       integer_option("train", "log_every", "steps between lines of the log", from_one, in(&TrainSection::log_every)));
-  out.push_back(integer_option("train", "stop_at", "save and end after this step, to be resumed later; 0: go on to the end",
-                               from_zero, in(&TrainSection::stop_at)));
+  out.push_back(integer_option("train", "stop_at",
+                               "save and end after this step, to be resumed later; 0: go on to the end", from_zero,
+                               in(&TrainSection::stop_at)));
 }
 
 void add_optim(Options& out) {
@@ -107,9 +108,20 @@ void add_optim(Options& out) {
 }
 
 void add_machine(Options& out) {
-  out.push_back(choice_option("parallel", "strategy", {"no_shard", "full"},
-                              "full: weights, gradients and optimizer state are split over the ranks",
+  out.push_back(choice_option("parallel", "strategy",
+                              {"no_shard", "shard_optimizer", "shard_grad_op", "full", "hybrid", "hybrid_optimizer"},
+                              "what is split over the ranks: nothing (DDP); optimizer state (ZeRO-1); also gradients "
+                              "and, between steps, weights (ZeRO-2); "
+                              "everything (ZeRO-3); everything inside a shard group, copied across groups; the same "
+                              "with optimizer state over all ranks",
                               field(&RunConfig::parallel, &ParallelSection::strategy)));
+  out.push_back(integer_option("parallel", "shard_size",
+                               "ranks of a shard group of the hybrid strategies; 0: the ranks of a node", from_zero,
+                               field(&RunConfig::parallel, &ParallelSection::shard_size)));
+  out.push_back(choice_option(
+      "parallel", "reshard_after_forward", {"yes", "no", "node"},
+      "no: gathered units stay until their backward; node: one copy a node stays (on CPU ranks the same as no)",
+      field(&RunConfig::parallel, &ParallelSection::reshard_after_forward)));
   out.push_back(integer_option("parallel", "prefetch", "units gathered ahead of use", IntegerRange{0, 3},
                                field(&RunConfig::parallel, &ParallelSection::prefetch)));
   out.push_back(choice_option("reduction", "order", {"auto", "rank", "hierarchical"},

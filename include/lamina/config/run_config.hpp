@@ -1,5 +1,5 @@
-// Everything a run can be told, as plain values. Filled by command_line.hpp from an INI file and options; after `app` no module
-// reads arguments or the environment.
+// Everything a run can be told, as plain values. Filled by command_line.hpp from an INI file and options; after `app`
+// no module reads arguments or the environment.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace lamina {
 struct RunSection {
   std::string dir = "runs/default";
   std::uint64_t seed = 0;
-  std::string resume = "auto";  // auto | never | path of a checkpoint
-  double deadline_s = 600;      // a wait without progress for this long ends the run (exit 69)
+  std::string resume = "auto";     // auto | never | path of a checkpoint
+  double deadline_s = 600;         // a wait without progress for this long ends the run (exit 69)
   std::int64_t pretend_nodes = 0;  // 0 = as discovered; N = split the world into N equal pretended nodes (for tests)
 };
 
@@ -31,9 +31,9 @@ struct DataSection {
 
 struct TrainSection {
   std::int64_t steps = 100;
-  std::int64_t global_batch = 8;  // sequences a step over all ranks
-  std::int64_t micro_batch = 1;   // sequences a rank computes at once
-  std::int64_t eval_every = 0;    // 0 = never
+  std::int64_t global_batch = 8;     // sequences a step over all ranks
+  std::int64_t micro_batch = 1;      // sequences a rank computes at once
+  std::int64_t eval_every = 0;       // 0 = never
   std::int64_t eval_sequences = 64;  // 0 = the whole validation set
   std::int64_t log_every = 10;
   std::int64_t stop_at = 0;  // save and end after this step, to go on later; 0 = never
@@ -53,10 +53,13 @@ struct OptimSection {
   double grad_clip = 1.0;  // 0 = no clipping
 };
 
-enum class Strategy { no_shard, full };
+enum class Strategy { no_shard, shard_optimizer, shard_grad_op, full, hybrid, hybrid_optimizer };
+enum class Reshard { yes, no, node };
 struct ParallelSection {
   Strategy strategy = Strategy::full;
-  std::int64_t prefetch = 1;  // 0..3 units
+  std::int64_t prefetch = 1;                     // 0..3 units
+  std::int64_t shard_size = 0;                   // ranks of a shard group of hybrid strategies; 0 = the ranks of a node
+  Reshard reshard_after_forward = Reshard::yes;  // no, node: a gathered unit stays full until its backward
 };
 
 enum class ReductionOrder { automatic, rank, hierarchical };
