@@ -80,11 +80,13 @@ class ReferenceModel {
   [[nodiscard]] Matrix embed(const ReferenceBatch& batch, std::size_t s) const {
     const auto h = static_cast<std::size_t>(c_.hidden);
     Matrix x(batch.seq_len, std::vector<double>(h));
+    const std::vector<double>& table = at(gpt2() ? "transformer.wte.weight" : "model.embed_tokens.weight");
+    const std::vector<double>* places = gpt2() ? &at("transformer.wpe.weight") : nullptr;
     for (std::size_t t = 0; t < batch.seq_len; ++t) {
       const auto id = static_cast<std::size_t>(batch.tokens[s * batch.seq_len + t]);
       for (std::size_t i = 0; i < h; ++i) {
-        x[t][i] = at(gpt2() ? "transformer.wte.weight" : "model.embed_tokens.weight")[id * h + i];
-        if (gpt2()) x[t][i] += at("transformer.wpe.weight")[position(batch, s, t) * h + i];
+        x[t][i] = table[id * h + i];
+        if (places != nullptr) x[t][i] += (*places)[position(batch, s, t) * h + i];
       }
     }
     return x;
@@ -108,6 +110,7 @@ class ReferenceModel {
 
   [[nodiscard]] std::vector<double> norm_row(std::vector<double> row, const std::string& tensor) const {
     const std::vector<double>& w = at(tensor + ".weight");
+    const std::vector<double>* bias = c_.norm == NormKind::layer ? &at(tensor + ".bias") : nullptr;
     const auto n = static_cast<double>(row.size());
     double mean = 0, square = 0;
     if (c_.norm == NormKind::layer) {
@@ -116,7 +119,7 @@ class ReferenceModel {
     for (const double value : row) square += (value - mean) * (value - mean) / n;
     for (std::size_t i = 0; i < row.size(); ++i) {
       row[i] = (row[i] - mean) / std::sqrt(square + c_.norm_eps) * w[i];
-      if (c_.norm == NormKind::layer) row[i] += at(tensor + ".bias")[i];
+      if (bias != nullptr) row[i] += (*bias)[i];
     }
     return row;
   }
