@@ -26,9 +26,10 @@ bool SafetensorsFolder::present(const std::filesystem::path& folder, const std::
 }
 
 SafetensorsFolder::SafetensorsFolder(const std::filesystem::path& folder, const std::string& stem) {
-  if (std::filesystem::exists(single_file(folder, stem))) {
+  std::error_code error;  // a folder that cannot be searched holds nothing for us
+  if (std::filesystem::exists(single_file(folder, stem), error)) {
     add_file(single_file(folder, stem));
-  } else if (std::filesystem::exists(index_file(folder, stem))) {
+  } else if (std::filesystem::exists(index_file(folder, stem), error)) {
     open_index(folder, index_file(folder, stem));
   } else {
     throw DataError(one_line(fmt::format("cannot read weights from {}", folder.string()),
