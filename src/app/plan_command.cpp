@@ -5,12 +5,13 @@
 #include <cstdio>
 
 #include <lamina/base/text.hpp>
-#include <lamina/comm/mpi_fabric.hpp>
+#include <lamina/comm/traffic.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/config/command_line.hpp>
 #include <lamina/config/validate.hpp>
 #include <lamina/model/model_config.hpp>
 #include <lamina/model/model_runner.hpp>
+#include <lamina/shard/flat_layout.hpp>
 #include <lamina/train/step_plan.hpp>
 
 #include <fmt/format.h>
@@ -58,8 +59,8 @@ Topology planned_topology(const PlanArguments& plan) {
   return {0, nodes, hosts};
 }
 
-void print_units(const ModelPlan& plan, const Topology& topology, bool tensors) {
-  const std::vector<UnitTraffic> traffic = micro_step_traffic(plan);
+void print_units(const ModelPlan& plan, const Topology& topology, const StorePlan& store, bool tensors) {
+  const std::vector<UnitTraffic> traffic = micro_step_traffic(plan, store.keep_full);
   fmt::print("{:<14} {:>8} {:>14} {:>12} {:>12} {:>9}\n", "unit", "tensors", "parameters", "full", "a shard",
              "gathers");
   for (std::size_t unit = 0; unit < plan.units.size(); ++unit) {
@@ -78,25 +79,21 @@ void print_units(const ModelPlan& plan, const Topology& topology, bool tensors) 
   }
 }
 
-void print_step(const RunConfig& config, const ModelPlan& plan, const Topology& topology) {
-  const bool sharded = config.parallel.strategy == Strategy::full;
-  const StorePlan store{plan.units, static_cast<int>(config.parallel.prefetch), sharded};
-  const bool by_rank = config.reduction.order == ReductionOrder::rank ||
-                       (config.reduction.order == ReductionOrder::automatic && topology.node_count() == 1);
-  const SumOrder order = by_rank ? SumOrder::rank : SumOrder::hierarchical;
+void print_step(const RunConfig& config, const ModelPlan& plan, const StorePlan& store, const Mesh& mesh,
+                SumOrder order) {
+  const Topology& topology = mesh.world();
   const std::int64_t micro_steps = config.train.global_batch / (config.train.micro_batch * topology.world_size());
   const double tokens = static_cast<double>(config.train.global_batch * config.data.seq_len);
-  const SlotPlan slots = slot_plan(store, topology.world_size());
   fmt::print("\nstep: {} tokens in {} micro-step(s), {:.3g} floating-point operations (6N + 6Lhs)\n", tokens,
              micro_steps, flops_per_token(plan.config, config.data.seq_len) * tokens);
   fmt::print("memory of a rank: {} of shards (parameters, two moments, gradient sums), {} of activations\n",
-             human_bytes(shard_bytes(store, topology.world_size())),
+             human_bytes(state_bytes(store, topology.world_size())),
              human_bytes(ModelRunner::activation_bytes(plan, config.train.micro_batch, config.data.seq_len, true)));
-  fmt::print("memory of a node: {} of slots: {} for parameters once, {} for gradients of each rank\n",
-             human_bytes(slot_memory_bytes(topology, order, slots)), slots.parameter_slots, slots.gradient_slots);
+  fmt::print("memory of a node: {} of slots for gathered units and gradients\n",
+             human_bytes(slot_bytes_of_node(store, mesh, order)));
   fmt::print("sent to other nodes by a rank in a step: {} (sums in {} order)\n",
-             human_bytes(sizeof(float) * floats_sent_by_step(plan, sharded, topology, order, micro_steps)),
-             by_rank ? "rank" : "hierarchical");
+             human_bytes(sizeof(float) * floats_sent_by_step(plan, store, mesh, order, micro_steps)),
+             order == SumOrder::rank ? "rank" : "hierarchical");
 }
 
 }  // namespace
@@ -115,10 +112,16 @@ int plan_command(std::vector<std::string> arguments) {
   check_config(run.config, own.ranks);
   const Topology topology = planned_topology(own);
   const ModelPlan plan = make_model_plan(read_model_config(run.config.model.path));
-  fmt::print("{} on {} rank(s), {} node(s), strategy {}, prefetch {}\n\n", run.config.model.path, own.ranks, own.nodes,
-             run.config.parallel.strategy == Strategy::full ? "full" : "no_shard", run.config.parallel.prefetch);
-  print_units(plan, topology, own.tensors);
-  print_step(run.config, plan, topology);
+  const bool by_rank = run.config.reduction.order == ReductionOrder::rank ||
+                       (run.config.reduction.order == ReductionOrder::automatic && topology.node_count() == 1);
+  const SumOrder order = by_rank ? SumOrder::rank : SumOrder::hierarchical;
+  const StorePlan store = make_store_plan(run.config.parallel, plan.units, topology, order);
+  const Mesh mesh(topology, store.shard_size);
+  fmt::print("{} on {} rank(s), {} node(s), strategy {}, shard groups of {}, prefetch {}\n\n", run.config.model.path,
+             own.ranks, own.nodes, name_of(run.config.parallel.strategy), mesh.shard_size(),
+             run.config.parallel.prefetch);
+  print_units(plan, topology, store, own.tensors);
+  print_step(run.config, plan, store, mesh, order);
   return 0;
 }
 

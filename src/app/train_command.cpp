@@ -15,12 +15,13 @@
 #include <lamina/base/file.hpp>
 #include <lamina/base/log.hpp>
 #include <lamina/base/text.hpp>
-#include <lamina/comm/fabric_registry.hpp>
+#include <lamina/comm/fabric_set.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/config/command_line.hpp>
 #include <lamina/config/validate.hpp>
 #include <lamina/model/model_config.hpp>
 #include <lamina/mpi/environment.hpp>
+#include <lamina/shard/weight_store.hpp>
 #include <lamina/topology/discover.hpp>
 #include <lamina/train/initialise.hpp>
 #include <lamina/train/trainer.hpp>
@@ -113,11 +114,13 @@ class TrainRun {
     world_.agree([&] { backend_ = make_backend(config_.compute.backend, config_.compute.threads); },
                  "the compute backend");
     const SumOrder order = sum_order(topology);
-    fabric_ = make_fabric(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, topology, order);
-    const StorePlan store_plan{plan_->units, static_cast<int>(config_.parallel.prefetch),
-                               config_.parallel.strategy == Strategy::full};
-    report_plan(store_plan, order);
-    store_ = make_weight_store(store_plan, *backend_.device, *fabric_);
+    std::optional<StorePlan> store_plan;
+    world_.agree([&] { store_plan = make_store_plan(config_.parallel, plan_->units, topology, order); },
+                 "the strategy");
+    const Mesh mesh(topology, store_plan->shard_size);
+    fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
+    report_plan(*store_plan, mesh, order);
+    store_ = make_weight_store(*store_plan, *backend_.device, *fabrics_);
     world_.agree(
         [&] {
           runner_ = std::make_unique<ModelRunner>(*plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
@@ -127,7 +130,7 @@ class TrainRun {
     checkpointer_ = std::make_unique<Checkpointer>(world_, *store_, config_, model_json_, side_files_);
   }
 
-  void report_plan(const StorePlan& store_plan, SumOrder order) const {
+  void report_plan(const StorePlan& store_plan, const Mesh& mesh, SumOrder order) const {
     if (!speaks()) return;
     std::int64_t parameters = 0;
     for (const UnitSpec& unit : plan_->units) parameters += unit.elements();
@@ -140,11 +143,10 @@ class TrainRun {
     log_info(fmt::format(
         "memory: {} of shards and {} of activations a rank, {} of slots a node (strategy {}, prefetch {}, sums in {} "
         "order)",
-        human_bytes(shard_bytes(store_plan, world_.size())),
+        human_bytes(state_bytes(store_plan, world_.size())),
         human_bytes(ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true)),
-        human_bytes(fabric_->slot_bytes(slot_plan(store_plan, world_.size()))),
-        store_plan.sharded ? "full" : "no_shard", config_.parallel.prefetch,
-        order == SumOrder::rank ? "rank" : "hierarchical"));
+        human_bytes(slot_bytes_of_node(store_plan, mesh, order)), name_of(config_.parallel.strategy),
+        config_.parallel.prefetch, order == SumOrder::rank ? "rank" : "hierarchical"));
   }
 
   // A checkpoint's state, or fresh weights.
@@ -173,6 +175,7 @@ class TrainRun {
           }
         },
         "the first weights");
+    publish_all(*store_);
     if (speaks())
       log_info(config_.model.init == ModelInit::random ? "fresh start: random weights"
                                                        : "fresh start: pretrained weights");
@@ -186,7 +189,7 @@ class TrainRun {
   std::vector<SideFile> side_files_;
   std::unique_ptr<RunData> data_;
   Backend backend_;
-  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<FabricSet> fabrics_;
   std::unique_ptr<WeightStore> store_;
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<Checkpointer> checkpointer_;

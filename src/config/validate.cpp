@@ -55,6 +55,7 @@ void check_ranges(Problems& problems, const RunConfig& config) {
   at_least(problems, "checkpoint.every", config.checkpoint.every, 0);
   at_least(problems, "checkpoint.keep", config.checkpoint.keep, 0);
   at_least(problems, "compute.threads", config.compute.threads, 1);
+  at_least(problems, "parallel.shard_size", config.parallel.shard_size, 0);
   problems.unless(config.parallel.prefetch >= 0 && config.parallel.prefetch <= 3,
                   fmt::format("parallel.prefetch is {}", config.parallel.prefetch), "it must be from 0 to 3",
                   "set parallel.prefetch to 1");

@@ -46,7 +46,7 @@ void adamw_step(WeightStore& store, Ops& ops, const OptimSection& optim, std::in
       ops.adamw(shard.param.subspan(begin, length), shard.exp_avg.subspan(begin, length),
                 shard.exp_avg_sq.subspan(begin, length), shard.grad.subspan(begin, length), hyper);
     }
-    store.mark_updated(unit);
+    store.publish(unit);
   }
 }
 

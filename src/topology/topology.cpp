@@ -38,6 +38,33 @@ bool Topology::equal_nodes() const {
                      [&](const auto& ranks) { return ranks.size() == nodes_.front().size(); });
 }
 
+Topology Topology::with_blocks(std::vector<int> block_of_rank) const {
+  Topology result = *this;
+  std::vector<int> owners(block_of_rank.size(), -1);
+  require(block_of_rank.size() == node_of_rank_.size(), "Topology: a block for each rank");
+  for (std::size_t rank = 0; rank < block_of_rank.size(); ++rank) {
+    const int block = block_of_rank[rank];
+    require(block >= 0 && block < world_size() && owners[static_cast<std::size_t>(block)] < 0,
+            "Topology: blocks are a permutation");
+    owners[static_cast<std::size_t>(block)] = static_cast<int>(rank);
+  }
+  result.block_of_rank_ = std::move(block_of_rank);
+  result.rank_of_block_ = std::move(owners);
+  return result;
+}
+
+Topology Topology::subset(const std::vector<int>& ranks, int rank) const {
+  std::vector<int> nodes;
+  std::vector<std::string> hosts;
+  for (const int member : ranks) {
+    nodes.push_back(node_of(member));
+    hosts.push_back(host_of(member));
+  }
+  const auto own = std::find(ranks.begin(), ranks.end(), rank);
+  require(own != ranks.end(), "Topology: the rank is one of the subset");
+  return {static_cast<int>(own - ranks.begin()), nodes, std::move(hosts)};
+}
+
 int Topology::rail_partner(int rank, int node) const {
   const std::vector<int>& ranks = ranks_of_node(node);
   return ranks[static_cast<std::size_t>(local_of(rank)) % ranks.size()];

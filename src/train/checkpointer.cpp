@@ -8,6 +8,7 @@
 #include <lamina/checkpoint/shard_writer.hpp>
 #include <lamina/config/command_line.hpp>
 #include <lamina/train/checkpointer.hpp>
+#include <lamina/train/initialise.hpp>
 
 #include <fmt/format.h>
 
@@ -42,7 +43,7 @@ Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFil
   manifest.tokens_seen = state.tokens_seen;
   manifest.next_sample = state.next_sample;
   manifest.world_size = manifest.shard_count = world_.size();
-  manifest.strategy = config_.parallel.strategy == Strategy::full ? "full" : "no_shard";
+  manifest.strategy = name_of(config_.parallel.strategy);
   for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) manifest.units.push_back(store_.layout(unit).unit());
   manifest.seed = config_.run.seed;
   manifest.config_text = to_ini(config_);
@@ -100,11 +101,11 @@ RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
           reader.read(store_.layout(unit), shard.range, StateKind::param, shard.param);
           reader.read(store_.layout(unit), shard.range, StateKind::exp_avg, shard.exp_avg);
           reader.read(store_.layout(unit), shard.range, StateKind::exp_avg_sq, shard.exp_avg_sq);
-          store_.mark_updated(unit);
         }
         state = {reader.manifest().step, reader.manifest().next_sample, reader.manifest().tokens_seen};
       },
       "the loading of the checkpoint");
+  publish_all(store_);
   return state;
 }
 

@@ -3,6 +3,10 @@
 
 namespace lamina {
 
+void publish_all(WeightStore& store) {
+  for (std::size_t unit = 0; unit < store.unit_count(); ++unit) store.publish(unit);
+}
+
 void initialise_randomly(const ModelPlan& plan, std::uint64_t seed, WeightStore& store) {
   for (std::size_t unit = 0; unit < store.unit_count(); ++unit) {
     const OptimizerShard shard = store.optimizer_shard(unit);
@@ -12,7 +16,6 @@ void initialise_randomly(const ModelPlan& plan, std::uint64_t seed, WeightStore&
                   shard.param.subspan(static_cast<std::size_t>(span.flat_offset - shard.range.begin),
                                       static_cast<std::size_t>(span.length)));
     }
-    store.mark_updated(unit);
   }
 }
 

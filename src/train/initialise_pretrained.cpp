@@ -8,7 +8,6 @@ void initialise_from_pretrained(const std::filesystem::path& model_folder, const
   for (std::size_t unit = 0; unit < store.unit_count(); ++unit) {
     const OptimizerShard shard = store.optimizer_shard(unit);
     reader.read(store.layout(unit), shard.range, shard.param);
-    store.mark_updated(unit);
   }
 }
 

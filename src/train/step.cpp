@@ -62,6 +62,7 @@ StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int
     sums.loss.add(context.runner.loss_sum());
     sums.tokens += context.runner.labelled_tokens();
   }
+  context.store.finish_gradients();
   add_gradient_squares(context.store, context.ops, sums.squares);
   sums.over(context.world);
 
@@ -75,7 +76,6 @@ StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int
   result.lr = learning_rate(context.config.optim, step, train.steps);
   result.stop_wanted = sums.stops > 0;
   refuse_not_finite(result);
-  context.store.finish_gradients();
   adamw_step(context.store, context.ops, context.config.optim, step, result.lr, scale.scale);
   return result;
 }

@@ -1,9 +1,10 @@
 // The contract of a weight store, for both kinds: state, versions, misuse, gradients with odd unit sizes.
 #include <chrono>
 #include <memory>
+#include <tuple>
 
 #include <lamina/backends/backend.hpp>
-#include <lamina/comm/fabric_registry.hpp>
+#include <lamina/comm/fabric_set.hpp>
 #include <lamina/shard/weight_store.hpp>
 
 #include <gtest/gtest.h>
@@ -25,15 +26,21 @@ std::vector<UnitSpec> odd_units() {
           {"c", {tensor("c.big", {3000})}}};
 }
 
-class WeightStoreTest : public testing::TestWithParam<bool> {
+class WeightStoreTest : public testing::TestWithParam<std::tuple<Strategy, SumOrder>> {
  protected:
   WeightStoreTest() {
     const std::vector<int> nodes(static_cast<std::size_t>(world().size()), 0);
     const Topology topology(world().rank(), nodes,
                             std::vector<std::string>(nodes.size(), mpi::Communicator::host_name()));
     backend_ = make_backend("cpu", 1);
-    fabric_ = make_fabric("mpi", world(), topology, SumOrder::rank);
-    store_ = make_weight_store({odd_units(), 1, GetParam()}, *backend_.device, *fabric_);
+    ParallelSection parallel;
+    const auto [strategy, order] = GetParam();
+    parallel.strategy = strategy;
+    const bool hybrid = strategy == Strategy::hybrid || strategy == Strategy::hybrid_optimizer;
+    if (hybrid) parallel.shard_size = world().size() % 2 == 0 ? 2 : 1;  // replica groups of 2 where there are 4 ranks
+    const StorePlan plan = make_store_plan(parallel, odd_units(), topology, order);
+    fabrics_ = std::make_unique<FabricSet>("mpi", world(), Mesh(topology, plan.shard_size), order);
+    store_ = make_weight_store(plan, *backend_.device, *fabrics_);
   }
 
   // Element i of unit u becomes a number that tells which it is.
@@ -44,7 +51,7 @@ class WeightStoreTest : public testing::TestWithParam<bool> {
         shard.param[static_cast<std::size_t>(i - shard.range.begin)] =
             static_cast<float>(10000 * unit) + static_cast<float>(i) + add;
       }
-      store_->mark_updated(unit);
+      store_->publish(unit);
     }
   }
 
@@ -63,7 +70,7 @@ class WeightStoreTest : public testing::TestWithParam<bool> {
   }
 
   Backend backend_;
-  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<FabricSet> fabrics_;
   std::unique_ptr<WeightStore> store_;
 };
 
@@ -89,7 +96,7 @@ TEST_P(WeightStoreTest, MisuseThrows) {
 TEST_P(WeightStoreTest, AUnitGatheredBeforeItsLastUpdateIsRefused) {
   fill(0);
   store_->gather(1);
-  store_->mark_updated(1);
+  store_->publish(1);
   EXPECT_ANY_THROW(static_cast<void>(store_->get(1)));
 }
 
@@ -132,8 +139,15 @@ TEST_P(WeightStoreTest, TwoGradientSlotsAndNoMore) {
   EXPECT_ANY_THROW(static_cast<void>(store_->gradient(2)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, WeightStoreTest, testing::Bool(),
-                         [](const auto& kind) { return std::string(kind.param ? "Sharded" : "Replicated"); });
+INSTANTIATE_TEST_SUITE_P(Strategies, WeightStoreTest,
+                         testing::Combine(testing::Values(Strategy::no_shard, Strategy::shard_optimizer,
+                                                          Strategy::shard_grad_op, Strategy::full, Strategy::hybrid,
+                                                          Strategy::hybrid_optimizer),
+                                          testing::Values(SumOrder::rank, SumOrder::hierarchical)),
+                         [](const auto& kind) {
+                           return std::string(name_of(std::get<0>(kind.param))) +
+                                  (std::get<1>(kind.param) == SumOrder::rank ? "_rank" : "_hierarchical");
+                         });
 
 }  // namespace
 }  // namespace lamina

@@ -1,6 +1,7 @@
 #include <set>
 
 #include <lamina/topology/discover.hpp>
+#include <lamina/topology/mesh.hpp>
 #include <lamina/topology/topology.hpp>
 
 #include <gtest/gtest.h>
@@ -79,6 +80,41 @@ TEST(Placement, SaysNothingWhenAllIsWell) {
   const std::vector<RankPlacement> good{{0, 0, 0, "a", {0}, 1}, {1, 0, 1, "a", {1}, 1}, {2, 1, 0, "b", {0}, 1}};
   EXPECT_TRUE(placement_warnings(good).empty());
   EXPECT_NE(placement_table(good).find("host"), std::string::npos);
+}
+
+// Every world block lies inside the part that its owner's shard group gives it, and groups divide the world.
+TEST(Mesh, BlocksNestInsideParts) {
+  for (const std::vector<int>& nodes : {std::vector<int>{0},
+                                        {0, 0},
+                                        {0, 0, 1, 1},
+                                        {0, 1, 0, 1},
+                                        {0, 0, 0, 1},
+                                        {0, 0, 1, 1, 2, 2},
+                                        {0, 1, 2, 0, 1, 2}}) {
+    const auto world = static_cast<int>(nodes.size());
+    for (int size = 1; size <= world; ++size) {
+      if (world % size != 0) continue;
+      for (int rank = 0; rank < world; ++rank) {
+        const Mesh mesh(make(rank, nodes), size);
+        EXPECT_EQ(mesh.shard_size(), size);
+        EXPECT_EQ(mesh.replicas(), world / size);
+        EXPECT_EQ(mesh.world().block_of(rank) / mesh.replicas(), mesh.shard_index());
+        EXPECT_EQ(mesh.world().block_of(rank) % mesh.replicas(), mesh.replica_index());
+        EXPECT_EQ(mesh.shard_ranks()[static_cast<std::size_t>(mesh.shard_group().rank())], rank);
+        EXPECT_EQ(mesh.replica_ranks()[static_cast<std::size_t>(mesh.replica_group().rank())], rank);
+        for (const int peer : mesh.replica_ranks())
+          EXPECT_EQ(Mesh(make(peer, nodes), size).shard_index(), mesh.shard_index());
+      }
+    }
+  }
+}
+
+TEST(Mesh, NodesAreShardGroupsWhenTheSizeIsTheNodes) {
+  const Mesh mesh(make(3, {0, 0, 1, 1}), 2);
+  EXPECT_EQ(mesh.shard_ranks(), (std::vector<int>{2, 3}));
+  EXPECT_EQ(mesh.replica_ranks(), (std::vector<int>{1, 3}));
+  EXPECT_EQ(mesh.world().block_of(3), make(3, {0, 0, 1, 1}).block_of(3));  // local-major
+  EXPECT_ANY_THROW(Mesh(make(0, {0, 0, 0}), 2));
 }
 
 }  // namespace

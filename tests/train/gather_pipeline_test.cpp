@@ -10,14 +10,17 @@ namespace {
 
 class RecordingStore final : public WeightStore {
  public:
-  RecordingStore(std::size_t units, int prefetch) : states_(units, UnitState::sharded), prefetch_(prefetch) {}
+  RecordingStore(std::size_t units, int prefetch, bool keeps_full = false)
+      : states_(units, UnitState::sharded), prefetch_(prefetch), keeps_full_(keeps_full) {}
   [[nodiscard]] std::size_t unit_count() const override { return states_.size(); }
   [[nodiscard]] const FlatLayout& layout(std::size_t) const override { return layout_; }
   void gather(std::size_t unit) override {
     EXPECT_EQ(states_[unit], UnitState::sharded);
     states_[unit] = UnitState::gathering;
     held_ += 1;
-    EXPECT_LE(held_, prefetch_ + 1);
+    if (!keeps_full_) {
+      EXPECT_LE(held_, prefetch_ + 1);
+    }
     events += "g" + std::to_string(unit) + " ";
   }
   [[nodiscard]] std::span<const float> get(std::size_t unit) override {
@@ -38,7 +41,8 @@ class RecordingStore final : public WeightStore {
   void finish_gradients() override {}
   void clear_gradients() override {}
   [[nodiscard]] OptimizerShard optimizer_shard(std::size_t) override { return {}; }
-  void mark_updated(std::size_t) override {}
+  void publish(std::size_t) override {}
+  [[nodiscard]] bool keeps_full() const override { return keeps_full_; }
   [[nodiscard]] FlatRange counted_range(std::size_t) const override { return {}; }
   [[nodiscard]] const StoreCounters& counters() const override { return counters_; }
 
@@ -47,13 +51,14 @@ class RecordingStore final : public WeightStore {
  private:
   std::vector<UnitState> states_;
   int prefetch_;
+  bool keeps_full_;
   int held_ = 0;
   FlatLayout layout_{UnitSpec{}, 1};
   StoreCounters counters_;
 };
 
-std::string events_of(int prefetch, std::vector<std::size_t> uses) {
-  RecordingStore store(4, prefetch);
+std::string events_of(int prefetch, std::vector<std::size_t> uses, bool keeps_full = false) {
+  RecordingStore store(4, prefetch, keeps_full);
   const std::size_t count = uses.size();
   GatherPipeline pipeline(store, std::move(uses));
   for (std::size_t i = 0; i < count; ++i) {
@@ -75,6 +80,11 @@ TEST(GatherPipeline, GathersTheNextBeforeItUsesThisOne) {
 TEST(GatherPipeline, AUnitInUseIsNotGatheredAheadAgain) {
   EXPECT_EQ(events_of(2, {0, 1, 0}), "g0 g1 u0 r0 g0 u1 r1 u0 r0 ");
   EXPECT_EQ(events_of(3, {0, 1, 2, 1, 0}), "g0 g1 g2 u0 r0 u1 r1 g1 g0 u2 r2 u1 r1 u0 r0 ");
+}
+
+TEST(GatherPipeline, UnitsThatStayFullAreGatheredOnceAndReleasedAfterTheirLastUse) {
+  EXPECT_EQ(events_of(1, {0, 1, 2, 1, 0}, true), "g0 g1 u0 g2 u1 u2 r2 u1 r1 u0 r0 ");
+  EXPECT_EQ(events_of(0, {0, 1, 0}, true), "g0 u0 g1 u1 r1 u0 r0 ");
 }
 
 TEST(GatherPipeline, MisuseThrows) {

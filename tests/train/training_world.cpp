@@ -3,7 +3,6 @@
 #include <utility>
 
 #include <lamina/base/random.hpp>
-#include <lamina/comm/fabric_registry.hpp>
 #include <lamina/train/initialise.hpp>
 
 namespace lamina::test {
@@ -62,16 +61,16 @@ TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, Run
       plan_(std::move(plan)),
       config_(std::move(config)),
       backend_(make_backend("cpu", 1)),
-      fabric_(make_fabric(
-          "mpi", world_, make_topology(world_, std::move(nodes)),
-          config_.reduction.order == ReductionOrder::hierarchical ? SumOrder::hierarchical : SumOrder::rank)),
-      store_(make_weight_store(
-          {plan_.units, static_cast<int>(config_.parallel.prefetch), config_.parallel.strategy == Strategy::full},
-          *backend_.device, *fabric_)),
+      order_(config_.reduction.order == ReductionOrder::hierarchical ? SumOrder::hierarchical : SumOrder::rank),
+      topology_(make_topology(world_, std::move(nodes))),
+      store_plan_(make_store_plan(config_.parallel, plan_.units, topology_, order_)),
+      fabrics_("mpi", world_, Mesh(topology_, store_plan_.shard_size), order_),
+      store_(make_weight_store(store_plan_, *backend_.device, fabrics_)),
       runner_(std::make_unique<ModelRunner>(plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
                                             sequence_length, true)),
       batches_(plan_.config.vocab_size) {
   initialise_randomly(plan_, config_.run.seed, *store_);
+  publish_all(*store_);
 }
 
 LoadBatch TrainingWorld::batches() {

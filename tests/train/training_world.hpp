@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <lamina/backends/backend.hpp>
-#include <lamina/comm/fabric.hpp>
+#include <lamina/comm/fabric_set.hpp>
 #include <lamina/config/run_config.hpp>
 #include <lamina/model/model_plan.hpp>
 #include <lamina/model/model_runner.hpp>
@@ -46,7 +46,9 @@ class TrainingWorld {
   [[nodiscard]] TrainContext context() { return {config_, plan_, world_, *backend_.ops, *runner_, *store_}; }
   [[nodiscard]] LoadBatch batches();
   [[nodiscard]] WeightStore& store() { return *store_; }
-  [[nodiscard]] Fabric& fabric() { return *fabric_; }
+  [[nodiscard]] FabricSet& fabrics() { return fabrics_; }
+  [[nodiscard]] const StorePlan& store_plan() const { return store_plan_; }
+  [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] const ModelPlan& plan() const { return plan_; }
   [[nodiscard]] RunConfig& config() { return config_; }
   [[nodiscard]] Device& device() { return *backend_.device; }
@@ -59,7 +61,10 @@ class TrainingWorld {
   ModelPlan plan_;
   RunConfig config_;
   Backend backend_;
-  std::unique_ptr<Fabric> fabric_;
+  SumOrder order_;
+  Topology topology_;
+  StorePlan store_plan_;
+  FabricSet fabrics_;
   std::unique_ptr<WeightStore> store_;
   std::unique_ptr<ModelRunner> runner_;
   RandomBatches batches_;

@@ -13,9 +13,10 @@
 
 #include <lamina/backends/backend.hpp>
 #include <lamina/base/random.hpp>
-#include <lamina/comm/fabric_registry.hpp>
+#include <lamina/comm/fabric_set.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/mpi/environment.hpp>
+#include <lamina/shard/weight_store.hpp>
 #include <lamina/topology/discover.hpp>
 #include <lamina/train/initialise.hpp>
 #include <lamina/train/step.hpp>
@@ -42,12 +43,15 @@ class Engine {
     config_.train.global_batch = settings.sequences * world.size();
     config_.train.steps = 1000;
     config_.data.seq_len = settings.seq_len;
-    fabric_ = make_fabric("mpi", world, discover_topology(world, 0), SumOrder::rank);
-    store_ = make_weight_store({plan.units, static_cast<int>(settings.prefetch), strategy == Strategy::full},
-                               *backend_.device, *fabric_);
+    config_.parallel.prefetch = settings.prefetch;
+    const Topology topology = discover_topology(world, 0);
+    const StorePlan store_plan = make_store_plan(config_.parallel, plan.units, topology, SumOrder::rank);
+    fabrics_ = std::make_unique<FabricSet>("mpi", world, Mesh(topology, store_plan.shard_size), SumOrder::rank);
+    store_ = make_weight_store(store_plan, *backend_.device, *fabrics_);
     runner_ = std::make_unique<ModelRunner>(plan, *backend_.device, *backend_.ops, settings.sequences, settings.seq_len,
                                             true);
     initialise_randomly(plan, 1, *store_);
+    publish_all(*store_);
   }
 
   double timed_step() {
@@ -75,7 +79,7 @@ class Engine {
   const ModelPlan& plan_;
   RunConfig config_;
   Backend backend_;
-  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<FabricSet> fabrics_;
   std::unique_ptr<WeightStore> store_;
   std::unique_ptr<ModelRunner> runner_;
   std::vector<std::int32_t> tokens_;

@@ -17,8 +17,4 @@ namespace lamina {
 [[nodiscard]] std::unique_ptr<Fabric> make_mpi_fabric(const mpi::Communicator& world, const Topology& topology,
                                                       SumOrder order);
 
-// Bytes of slots and staging on the node of the topology's own rank: what Fabric::slot_bytes will say, without a
-// fabric.
-[[nodiscard]] std::uint64_t slot_memory_bytes(const Topology& topology, SumOrder order, const SlotPlan& plan);
-
 }  // namespace lamina

@@ -1,4 +1,5 @@
-// What the MPI fabric sends to other nodes: pure arithmetic, for plans; tests hold Fabric::floats_sent to it.
+// What the MPI fabric sends to other nodes, and the memory it takes: pure arithmetic, for plans; tests hold the fabric
+// to it.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +14,9 @@ namespace lamina {
 // ... and when its gradients are reduced.
 [[nodiscard]] std::uint64_t floats_sent_by_reduction(const Topology& topology, SumOrder order,
                                                      std::int64_t block_elements);
+
+// Bytes of slots and staging on the node of the topology's own rank: what Fabric::slot_bytes will say, without a
+// fabric.
+[[nodiscard]] std::uint64_t slot_memory_bytes(const Topology& topology, SumOrder order, const SlotPlan& plan);
 
 }  // namespace lamina

@@ -24,7 +24,7 @@ struct GradientScale {
 // 0). Clipping as torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)); max_norm 0 = none.
 [[nodiscard]] GradientScale gradient_scale(double sum_of_squares, std::int64_t tokens, double max_norm);
 
-// Updates all units in order and marks them updated. `step` is 1-based and counts updates (bias correction); lr is this
+// Updates all units in order and publishes them (collective). `step` is 1-based and counts updates (bias correction); lr is this
 // step's.
 void adamw_step(WeightStore& store, Ops& ops, const OptimSection& optim, std::int64_t step, double lr,
                 double grad_scale);

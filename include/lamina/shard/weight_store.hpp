@@ -1,12 +1,12 @@
 // Weights, gradients and optimizer state of a model on one rank, behind one interface for every sharding strategy.
 //
 // A unit is SHARDED until gather() starts to collect it (GATHERING); get() waits and hands out its flat buffer (FULL)
-// until release(). With replicated weights the same calls cost nothing. Misuse (get without gather, a second gather,
-// release of what is not full, a unit gathered before its last update) throws InternalError.
+// until release(). Where a rank holds all weights the same calls cost nothing. Misuse (get without gather, a second
+// gather, release of what is not full, a unit gathered before its last update) throws InternalError.
 //
-// A unit's gradient is written by the rank into gradient(), handed in with reduce(), and summed over ranks into the
-// accumulator of the rank's block, micro-step by micro-step; finish_gradients() completes what the optimizer needs;
-// clear_gradients() starts the next step. Every rank calls in the same order.
+// A unit's gradient is written by the rank into gradient(), handed in with reduce(), and summed over ranks into an
+// accumulator, micro-step by micro-step; finish_gradients() completes what the optimizer needs; clear_gradients()
+// starts the next step. Every rank calls in the same order.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@
 #include <span>
 #include <vector>
 
-#include <lamina/comm/fabric.hpp>
+#include <lamina/comm/fabric_set.hpp>
 #include <lamina/device/device.hpp>
 #include <lamina/shard/flat_layout.hpp>
+#include <lamina/shard/store_plan.hpp>
 
 namespace lamina {
 
@@ -48,6 +49,8 @@ class WeightStore {
   [[nodiscard]] virtual UnitState state(std::size_t unit) const = 0;
   // How many units may be gathered ahead of the one in use.
   [[nodiscard]] virtual int prefetch() const = 0;
+  // Units stay full from their first use in a micro-step to their last.
+  [[nodiscard]] virtual bool keeps_full() const = 0;
 
   // This rank's gradient of `unit`: its slot is held from the first call to reduce(). Content is undefined at first.
   [[nodiscard]] virtual std::span<float> gradient(std::size_t unit) = 0;
@@ -56,28 +59,18 @@ class WeightStore {
   virtual void clear_gradients() = 0;
 
   [[nodiscard]] virtual OptimizerShard optimizer_shard(std::size_t unit) = 0;
-  // After the optimizer wrote param: a new version of the unit's weights.
-  virtual void mark_updated(std::size_t unit) = 0;
-  // The part that this rank alone stands for when something is counted or written once over all ranks: its block,
-  // without padding.
+  // After optimizer_shard(unit).param was written on every rank: a new version of the unit's weights, for all who hold
+  // them. Collective.
+  virtual void publish(std::size_t unit) = 0;
+  // The part that this rank alone stands for when something is counted or written once over all ranks: without padding,
+  // inside the optimizer's.
   [[nodiscard]] virtual FlatRange counted_range(std::size_t unit) const = 0;
 
   [[nodiscard]] virtual const StoreCounters& counters() const = 0;
 };
 
-struct StorePlan {
-  std::vector<UnitSpec> units;
-  int prefetch = 1;     // 0..3
-  bool sharded = true;  // false: every rank keeps everything
-};
-
-// Bytes of one rank's shards (parameters, moments, gradient accumulator) under `plan` in a world of `world_size`, and
-// its slots.
-[[nodiscard]] std::uint64_t shard_bytes(const StorePlan& plan, int world_size);
-[[nodiscard]] SlotPlan slot_plan(const StorePlan& plan, int world_size);
-
-// The one factory that knows strategies. Allocates everything; collective (Fabric::allocate). `device` and `fabric`
-// must outlive the store. Weights start as zeros: fill optimizer_shard(unit).param, then mark_updated(unit).
-[[nodiscard]] std::unique_ptr<WeightStore> make_weight_store(const StorePlan& plan, Device& device, Fabric& fabric);
+// The one factory of stores. Allocates everything; collective. `device` and `fabrics` must outlive the store. Weights
+// start as zeros: fill optimizer_shard(unit).param of every unit, then publish(unit).
+[[nodiscard]] std::unique_ptr<WeightStore> make_weight_store(const StorePlan& plan, Device& device, FabricSet& fabrics);
 
 }  // namespace lamina

@@ -31,6 +31,11 @@ class Topology {
   [[nodiscard]] int block_of(int rank) const { return block_of_rank_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] int owner_of(int block) const { return rank_of_block_[static_cast<std::size_t>(block)]; }
 
+  // The same ranks with other blocks: a permutation of [0, world_size).
+  [[nodiscard]] Topology with_blocks(std::vector<int> block_of_rank) const;
+  // The topology of some ranks, renumbered in the order given; its own rank is `rank`, one of them (numbered as here).
+  [[nodiscard]] Topology subset(const std::vector<int>& ranks, int rank) const;
+
   // The rank on `node` that exchanges data with `rank`: its partner on the rail (same local rank), wrapped round where
   // that node has fewer ranks.
   [[nodiscard]] int rail_partner(int rank, int node) const;

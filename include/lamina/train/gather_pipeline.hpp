@@ -10,7 +10,8 @@ namespace lamina {
 
 // `uses` lists the units one pass needs, one entry a use; neighbours differ. For each entry in turn: acquire(),
 // compute, release(). acquire() starts the gathers of up to store.prefetch() later uses before it waits for its own. A
-// unit that is still in use is not gathered ahead again: one gather for each use, whatever the depth.
+// unit that is still in use is not gathered ahead again: one gather for each use, whatever the depth. A store that
+// keeps units full gathers each once, and it is released after its last use.
 class GatherPipeline {
  public:
   GatherPipeline(WeightStore& store, std::vector<std::size_t> uses);

@@ -1,4 +1,5 @@
-// First weights of a run: random or pretrained, each rank its own slices only.
+// First weights of a run: random or pretrained, each rank its own slices only. Not collective: publish_all makes them
+// known.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,9 @@
 #include <lamina/shard/weight_store.hpp>
 
 namespace lamina {
+
+// Publishes every unit. Collective.
+void publish_all(WeightStore& store);
 
 void initialise_randomly(const ModelPlan& plan, std::uint64_t seed, WeightStore& store);
 

@@ -7,8 +7,8 @@
 
 #include <lamina/comm/fabric.hpp>
 #include <lamina/model/model_plan.hpp>
-#include <lamina/shard/weight_store.hpp>
-#include <lamina/topology/topology.hpp>
+#include <lamina/shard/store_plan.hpp>
+#include <lamina/topology/mesh.hpp>
 
 namespace lamina {
 
@@ -17,11 +17,13 @@ struct UnitTraffic {
   std::uint64_t reductions = 0;  // a micro-step
 };
 
-// By unit. A stage reads its unit's weights once in forward, and a block once more in backward.
-[[nodiscard]] std::vector<UnitTraffic> micro_step_traffic(const ModelPlan& plan);
+// By unit. A stage reads its unit's weights once in forward, and a block once more in backward; with `keep_full` one
+// gather serves all of a micro-step.
+[[nodiscard]] std::vector<UnitTraffic> micro_step_traffic(const ModelPlan& plan, bool keep_full);
 
-// Floats that the topology's own rank sends to other nodes in a step of `micro_steps` micro-steps.
-[[nodiscard]] std::uint64_t floats_sent_by_step(const ModelPlan& plan, bool sharded, const Topology& topology,
+// Floats that the mesh's own rank sends to other nodes in a step of `micro_steps` micro-steps. `store.units` are the
+// plan's.
+[[nodiscard]] std::uint64_t floats_sent_by_step(const ModelPlan& plan, const StorePlan& store, const Mesh& mesh,
                                                 SumOrder order, std::int64_t micro_steps);
 
 }  // namespace lamina

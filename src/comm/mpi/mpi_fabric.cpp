@@ -8,6 +8,7 @@
 
 #include <lamina/base/check.hpp>
 #include <lamina/comm/mpi_fabric.hpp>
+#include <lamina/comm/traffic.hpp>
 
 #include <fmt/format.h>
 
@@ -161,13 +162,6 @@ class MpiFabric final : public Fabric {
 };
 
 }  // namespace
-
-std::uint64_t slot_memory_bytes(const Topology& topology, SumOrder order, const SlotPlan& plan) {
-  std::uint64_t bytes = 0;
-  for (int local = 0; local < topology.local_size(); ++local) bytes += SlotMemory::bytes_of_rank(plan, local);
-  return bytes + static_cast<std::uint64_t>(topology.local_size()) *
-                     staging_bytes(topology, order, plan.slot_elements / topology.world_size());
-}
 
 std::unique_ptr<Fabric> make_mpi_fabric(const mpi::Communicator& world, const Topology& topology, SumOrder order) {
   return std::make_unique<MpiFabric>(world, topology, order);

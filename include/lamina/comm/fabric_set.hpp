@@ -1,0 +1,36 @@
+// The fabrics of a mesh: one for each group of ranks that exchange units.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <lamina/comm/fabric.hpp>
+#include <lamina/mpi/communicator.hpp>
+#include <lamina/topology/mesh.hpp>
+
+namespace lamina {
+
+class FabricSet {
+ public:
+  // Collective over `world`. `name` as for make_fabric.
+  FabricSet(const std::string& name, const mpi::Communicator& world, const Mesh& mesh, SumOrder order);
+
+  // All ranks.
+  [[nodiscard]] Fabric& world() { return *world_; }
+  // The ranks that hold one copy of the weights between them; the world itself when there is one group.
+  [[nodiscard]] Fabric& shard() { return shard_ ? *shard_ : *world_; }
+  // The ranks that hold the same part; the world itself when every rank holds everything. Must not be asked for when
+  // there is one group.
+  [[nodiscard]] Fabric& replica();
+  [[nodiscard]] const Mesh& mesh() const { return mesh_; }
+  [[nodiscard]] SumOrder order() const { return order_; }
+  // Floats this rank has sent to other nodes, over all groups.
+  [[nodiscard]] std::uint64_t floats_sent() const;
+
+ private:
+  Mesh mesh_;
+  SumOrder order_;
+  std::unique_ptr<Fabric> world_, shard_, replica_;
+};
+
+}  // namespace lamina

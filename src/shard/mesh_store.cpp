@@ -1,0 +1,170 @@
+#include "mesh_store.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <lamina/base/check.hpp>
+
+namespace lamina {
+
+namespace {
+
+std::vector<FlatLayout> make_layouts(const StorePlan& plan, int world_size) {
+  std::vector<FlatLayout> layouts;
+  for (const UnitSpec& unit : plan.units) layouts.emplace_back(unit, world_size);
+  return layouts;
+}
+
+void allocate(Fabric& fabric, const SlotPlan& plan) {
+  if (plan.parameter_slots + plan.gradient_slots > 0) fabric.allocate(plan);
+}
+
+}  // namespace
+
+Pieces::Pieces(Device& device, const std::vector<std::int64_t>& lengths, std::string_view purpose) : begins_{0} {
+  for (const std::int64_t length : lengths) begins_.push_back(begins_.back() + static_cast<std::size_t>(length));
+  buffer_ = device.allocate_floats(begins_.back(), purpose);
+}
+
+MeshStore::MeshStore(const StorePlan& plan, Device& device, FabricSet& fabrics)
+    : plan_(plan),
+      fabrics_(fabrics),
+      mesh_(fabrics.mesh()),
+      layouts_(make_layouts(plan, mesh_.world().world_size())),
+      tracker_(layouts_),
+      full_(layouts_.size()),
+      gradient_pool_(0),
+      gradients_(layouts_.size()) {
+  require(plan.shard_size == mesh_.shard_size(), "the store's plan and the mesh have the same shard groups");
+  const SlotPlans slots = slot_plans(plan, mesh_);
+  allocate(fabrics.world(), slots.world);
+  if (mesh_.shard_size() > 1 && mesh_.replicas() > 1) {
+    allocate(fabrics.shard(), slots.shard);
+    allocate(fabrics.replica(), slots.replica);
+  }
+  gradient_pool_ = SlotPool(std::max(slots.world.gradient_slots, slots.shard.gradient_slots));
+  if (mesh_.shard_size() > 1) {
+    window_ = std::make_unique<SlotWindow>(fabrics.shard(), layouts_.size(),
+                                           std::max(slots.world.parameter_slots, slots.shard.parameter_slots));
+  } else {
+    window_ = std::make_unique<ResidentWindow>(layouts_.size());
+  }
+  std::vector<std::int64_t> parts, blocks;
+  for (std::size_t unit = 0; unit < layouts_.size(); ++unit) {
+    parts.push_back(part_range(unit).length());
+    blocks.push_back(block_range(unit).length());
+  }
+  const auto& optimized = plan_.optimizer_over_world ? blocks : parts;
+  param_ = std::make_unique<Pieces>(device, parts, "parameters");
+  exp_avg_ = std::make_unique<Pieces>(device, optimized, "first moments");
+  exp_avg_sq_ = std::make_unique<Pieces>(device, optimized, "second moments");
+  sums_ = std::make_unique<Pieces>(device, sums_cover_part() ? parts : blocks, "gradient sums");
+}
+
+FlatRange MeshStore::part_range(std::size_t unit) const {
+  const std::int64_t length = layouts_.at(unit).block_elements() * mesh_.replicas();
+  return {mesh_.shard_index() * length, (mesh_.shard_index() + 1) * length};
+}
+
+FlatRange MeshStore::block_range(std::size_t unit) const {
+  return layouts_.at(unit).block_range(mesh_.world().block_of(mesh_.world().rank()));
+}
+
+FlatRange MeshStore::counted_range(std::size_t unit) const {
+  return layouts_.at(unit).owned_range(mesh_.world().block_of(mesh_.world().rank()));
+}
+
+std::span<float> MeshStore::block_of_part(std::size_t unit, std::span<float> part) const {
+  const FlatRange block = block_range(unit);
+  return part.subspan(static_cast<std::size_t>(block.begin - part_range(unit).begin),
+                      static_cast<std::size_t>(block.length()));
+}
+
+std::span<float> MeshStore::summed_block(std::size_t unit) const {
+  return sums_cover_part() ? block_of_part(unit, sums_->of(unit)) : sums_->of(unit);
+}
+
+void MeshStore::gather(std::size_t unit) {
+  tracker_.begin_gather(unit);
+  window_->start(unit, param_->of(unit));
+}
+
+std::span<const float> MeshStore::get(std::size_t unit) {
+  if (tracker_.begin_use(unit)) full_[unit] = window_->finish(unit);
+  return full_[unit].first(static_cast<std::size_t>(layouts_[unit].elements()));
+}
+
+void MeshStore::release(std::size_t unit) {
+  tracker_.end_use(unit);
+  window_->release(unit);
+}
+
+std::span<float> MeshStore::gradient(std::size_t unit) {
+  GradientSlot& gradient = gradients_.at(unit);
+  if (gradient.slot < 0) {
+    gradient.slot = gradient_pool_.take();
+    tracker_.count_gradient_slots(gradient_pool_.held());
+    const std::span<float> fresh = reducing_fabric().gradient(gradient.slot);
+    const auto elements = static_cast<std::size_t>(layouts_[unit].elements());
+    // Padding takes part in the reduction: it must not carry another unit's gradient.
+    const std::span<float> padding =
+        fresh.first(static_cast<std::size_t>(layouts_[unit].padded_elements())).subspan(elements);
+    std::fill(padding.begin(), padding.end(), 0.0F);
+    gradient.data = fresh.first(elements);
+  }
+  return gradient.data;
+}
+
+void MeshStore::reduce(std::size_t unit) {
+  GradientSlot& gradient = gradients_.at(unit);
+  require(gradient.slot >= 0, "reduce of a unit without a gradient");
+  reducing_fabric().reduce_scatter(gradient.slot, plan_.defer_replicas ? sums_->of(unit) : summed_block(unit));
+  gradient_pool_.give_back(gradient.slot);
+  gradient = {};
+  tracker_.count_reduction(unit);
+}
+
+void MeshStore::reduce_across_replicas(std::size_t unit) {
+  const std::span<float> part = sums_->of(unit);
+  const std::span<float> slot = fabrics_.replica().gradient(0);
+  std::copy(part.begin(), part.end(), slot.begin());
+  const std::span<float> block = summed_block(unit);
+  std::fill(block.begin(), block.end(), 0.0F);
+  fabrics_.replica().reduce_scatter(0, block);
+}
+
+void MeshStore::collect_from_replicas(std::size_t unit, std::span<float> part) {
+  Fabric& replica = fabrics_.replica();
+  replica.gather_start(0, block_of_part(unit, part));
+  const std::span<const float> full = replica.gather_finish(0);
+  std::copy(full.begin(), full.end(), part.begin());
+  replica.release(0);
+}
+
+void MeshStore::finish_gradients() {
+  for (std::size_t unit = 0; unit < unit_count(); ++unit) {
+    if (plan_.defer_replicas) reduce_across_replicas(unit);
+    if (!plan_.optimizer_over_world && mesh_.replicas() > 1) collect_from_replicas(unit, sums_->of(unit));
+  }
+}
+
+void MeshStore::clear_gradients() { std::ranges::fill(sums_->all(), 0.0F); }
+
+OptimizerShard MeshStore::optimizer_shard(std::size_t unit) {
+  if (plan_.optimizer_over_world) {
+    return {block_range(unit), block_of_part(unit, param_->of(unit)), exp_avg_->of(unit), exp_avg_sq_->of(unit),
+            summed_block(unit)};
+  }
+  return {part_range(unit), param_->of(unit), exp_avg_->of(unit), exp_avg_sq_->of(unit), sums_->of(unit)};
+}
+
+void MeshStore::publish(std::size_t unit) {
+  if (plan_.optimizer_over_world && mesh_.replicas() > 1) collect_from_replicas(unit, param_->of(unit));
+  tracker_.new_version(unit);
+}
+
+std::unique_ptr<WeightStore> make_weight_store(const StorePlan& plan, Device& device, FabricSet& fabrics) {
+  return std::make_unique<MeshStore>(plan, device, fabrics);
+}
+
+}  // namespace lamina
