@@ -16,6 +16,7 @@ LAYERS = {
     "data": (1, "base config hdf5 tokenizer"),
     "tensor": (2, "base device"),
     "topology": (2, "base config mpi"),
+    "schedule": (2, "base"),  # the order of a micro-step as data, and a simulated clock
     "ops": (3, "base device tensor"),
     "comm": (3, "base device tensor mpi topology"),
     "safetensors": (3, "base tensor"),
