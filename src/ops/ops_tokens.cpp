@@ -1,4 +1,4 @@
-// Token tables, the loss, and operations on shards: shape checks in front of the backend.
+// Token tables and the loss: shape checks in front of the backend.
 #include "shape_check.hpp"
 
 #include <lamina/ops/ops.hpp>
@@ -43,18 +43,5 @@ void Ops::cross_entropy(TensorView logits, std::span<const std::int32_t> labels,
   check.in_range_or("labels", labels, logits.cols, ignored_label);
   do_cross_entropy(logits, labels, losses, to_gradient);
 }
-
-void Ops::adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
-                std::span<const float> grad, const AdamWStep& step) {
-  const ShapeCheck check("adamw");
-  check.that(param.size() == exp_avg.size() && param.size() == exp_avg_sq.size() && param.size() == grad.size(),
-             fmt::format("param [{}], exp_avg [{}], exp_avg_sq [{}] and grad [{}] must have the same length",
-                         param.size(), exp_avg.size(), exp_avg_sq.size(), grad.size()));
-  check.that(step.bias1 > 0 && step.bias2 > 0,
-             fmt::format("bias corrections {} and {} must be positive: steps count from 1", step.bias1, step.bias2));
-  do_adamw(param, exp_avg, exp_avg_sq, grad, step);
-}
-
-void Ops::add_sum_of_squares(ExactSum& sum, std::span<const float> x) { do_add_sum_of_squares(sum, x); }
 
 }  // namespace lamina

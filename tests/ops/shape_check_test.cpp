@@ -49,6 +49,12 @@ class CountingOps final : public Ops {
                 const AdamWStep&) override {
     ++calls;
   }
+  void do_adam(std::span<float>, std::span<float>, std::span<float>, std::span<const float>,
+               const AdamWStep&) override {
+    ++calls;
+  }
+  void do_sgd(std::span<float>, std::span<float>, std::span<const float>, const SgdStep&) override { ++calls; }
+  void do_lion(std::span<float>, std::span<float>, std::span<const float>, const LionStep&) override { ++calls; }
   void do_add_sum_of_squares(ExactSum&, std::span<const float>) override { ++calls; }
 };
 
@@ -204,6 +210,21 @@ TEST_F(ShapeChecks, AdamW) {
   EXPECT_EQ(ops.calls, 1);
   EXPECT_THAT(refusal([&] { ops.adamw(a, b, c, wrong, {}); }), HasSubstr("grad [3]"));
   EXPECT_THAT(refusal([&] { ops.adamw(a, b, c, d, {0, 0, 0, 0, 0, 0, 1, 1}); }), HasSubstr("positive"));
+}
+
+TEST_F(ShapeChecks, OtherOptimizers) {
+  std::vector<float> a(4), b(4), c(4), d(4), wrong(3);
+  ops.adam(a, b, c, d, {});
+  ops.sgd(a, {}, d, {});
+  ops.sgd(a, b, d, {0.1, 0.9, 0, true, 1});
+  ops.lion(a, b, d, {});
+  EXPECT_EQ(ops.calls, 4);
+  EXPECT_THAT(refusal([&] { ops.adam(a, wrong, c, d, {}); }), HasSubstr("exp_avg [3]"));
+  EXPECT_THAT(refusal([&] { ops.sgd(a, b, d, {}); }), HasSubstr("momentum_buffer [4]"));
+  EXPECT_THAT(refusal([&] { ops.sgd(a, {}, d, {0.1, 0.9, 0, false, 1}); }), HasSubstr("momentum_buffer [0]"));
+  EXPECT_THAT(refusal([&] { ops.sgd(a, {}, d, {0.1, 0, 0, true, 1}); }), HasSubstr("nesterov"));
+  EXPECT_THAT(refusal([&] { ops.lion(a, b, wrong, {}); }), HasSubstr("grad [3]"));
+  EXPECT_EQ(ops.calls, 4);
 }
 
 }  // namespace

@@ -52,6 +52,23 @@ struct AdamWStep {
   double grad_scale = 1;
 };
 
+// One step of SGD on contiguous elements, as torch.optim.SGD computes it (no dampening):
+//   g = grad_scale * grad + weight_decay * p;  b = momentum*b + g;  p -= lr * (nesterov ? g + momentum*b : b).
+// Without momentum: p -= lr * g.
+struct SgdStep {
+  double lr = 0, momentum = 0, weight_decay = 0;
+  bool nesterov = false;
+  double grad_scale = 1;
+};
+
+// One Lion step on contiguous elements (Chen et al. 2023, algorithm 2):
+//   g = grad_scale * grad;  u = sign(beta1*m + (1-beta1)*g);  p = p * (1 - lr*weight_decay) - lr*u;
+//   m = beta2*m + (1-beta2)*g.  sign(0) is 0.
+struct LionStep {
+  double lr = 0, beta1 = 0, beta2 = 0, weight_decay = 0;
+  double grad_scale = 1;
+};
+
 class Ops {
  public:
   virtual ~Ops() = default;
@@ -129,6 +146,13 @@ class Ops {
   // over contiguous shards of equal length.
   void adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq, std::span<const float> grad,
              const AdamWStep& step);
+  // As adamw, but the decay enters the gradient (torch.optim.Adam): g = grad_scale * grad + weight_decay * p, and p is
+  // not decayed by itself.
+  void adam(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq, std::span<const float> grad,
+            const AdamWStep& step);
+  // momentum_buffer: as long as param, or empty exactly when step.momentum is 0.
+  void sgd(std::span<float> param, std::span<float> momentum_buffer, std::span<const float> grad, const SgdStep& step);
+  void lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad, const LionStep& step);
   // Adds the sum of squares to `sum`: per block of `norm_block` elements in a fixed order in double, blocks exactly, so
   // the result does not depend on how a tensor was cut as long as cuts fall on multiples of norm_block.
   static constexpr std::size_t norm_block = 1024;
@@ -172,6 +196,12 @@ class Ops {
                                 bool to_gradient) = 0;
   virtual void do_adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
                         std::span<const float> grad, const AdamWStep& step) = 0;
+  virtual void do_adam(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
+                       std::span<const float> grad, const AdamWStep& step) = 0;
+  virtual void do_sgd(std::span<float> param, std::span<float> momentum_buffer, std::span<const float> grad,
+                      const SgdStep& step) = 0;
+  virtual void do_lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad,
+                       const LionStep& step) = 0;
   virtual void do_add_sum_of_squares(ExactSum& sum, std::span<const float> x) = 0;
 };
 

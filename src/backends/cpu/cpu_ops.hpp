@@ -55,6 +55,12 @@ class CpuOps final : public Ops {
                              Write write) override;
   void do_cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses,
                         bool to_gradient) override;
+  void do_adam(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
+               std::span<const float> grad, const AdamWStep& step) override;
+  void do_sgd(std::span<float> param, std::span<float> momentum_buffer, std::span<const float> grad,
+              const SgdStep& step) override;
+  void do_lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad,
+               const LionStep& step) override;
   void do_adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
                 std::span<const float> grad, const AdamWStep& step) override;
   void do_add_sum_of_squares(ExactSum& sum, std::span<const float> x) override;

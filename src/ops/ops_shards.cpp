@@ -1,0 +1,59 @@
+// Operations on shards: length and range checks in front of the backend.
+#include "shape_check.hpp"
+
+#include <lamina/ops/ops.hpp>
+
+#include <fmt/format.h>
+
+namespace lamina {
+
+using detail::ShapeCheck;
+
+namespace {
+
+void check_adam(const ShapeCheck& check, std::span<const float> param, std::span<const float> exp_avg,
+                std::span<const float> exp_avg_sq, std::span<const float> grad, const AdamWStep& step) {
+  check.that(param.size() == exp_avg.size() && param.size() == exp_avg_sq.size() && param.size() == grad.size(),
+             fmt::format("param [{}], exp_avg [{}], exp_avg_sq [{}] and grad [{}] must have the same length",
+                         param.size(), exp_avg.size(), exp_avg_sq.size(), grad.size()));
+  check.that(step.bias1 > 0 && step.bias2 > 0,
+             fmt::format("bias corrections {} and {} must be positive: steps count from 1", step.bias1, step.bias2));
+}
+
+}  // namespace
+
+void Ops::adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
+                std::span<const float> grad, const AdamWStep& step) {
+  check_adam(ShapeCheck("adamw"), param, exp_avg, exp_avg_sq, grad, step);
+  do_adamw(param, exp_avg, exp_avg_sq, grad, step);
+}
+
+void Ops::adam(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
+               std::span<const float> grad, const AdamWStep& step) {
+  check_adam(ShapeCheck("adam"), param, exp_avg, exp_avg_sq, grad, step);
+  do_adam(param, exp_avg, exp_avg_sq, grad, step);
+}
+
+void Ops::sgd(std::span<float> param, std::span<float> momentum_buffer, std::span<const float> grad,
+              const SgdStep& step) {
+  const ShapeCheck check("sgd");
+  const std::size_t wanted = step.momentum == 0 ? 0 : param.size();
+  check.that(param.size() == grad.size() && momentum_buffer.size() == wanted,
+             fmt::format("param [{}] and grad [{}] must have the same length, and momentum_buffer [{}] that of {}",
+                         param.size(), grad.size(), momentum_buffer.size(),
+                         step.momentum == 0 ? "nothing without momentum" : "param with momentum"));
+  check.that(!step.nesterov || step.momentum != 0, "nesterov needs a momentum");
+  do_sgd(param, momentum_buffer, grad, step);
+}
+
+void Ops::lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad, const LionStep& step) {
+  const ShapeCheck check("lion");
+  check.that(param.size() == exp_avg.size() && param.size() == grad.size(),
+             fmt::format("param [{}], exp_avg [{}] and grad [{}] must have the same length", param.size(),
+                         exp_avg.size(), grad.size()));
+  do_lion(param, exp_avg, grad, step);
+}
+
+void Ops::add_sum_of_squares(ExactSum& sum, std::span<const float> x) { do_add_sum_of_squares(sum, x); }
+
+}  // namespace lamina
