@@ -1,5 +1,6 @@
 // `lamina plan`: what a run would do, from the config alone, without starting it.
 #include "commands.hpp"
+#include "plan_simulation.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -22,26 +23,45 @@ namespace {
 
 struct PlanArguments {
   std::int64_t ranks = 1, nodes = 1;
-  bool tensors = false;
+  bool tensors = false, simulate = false;
+  SimulationRates rates;
 };
 
-// Takes plan's own options out of `arguments`; the rest are train's.
-PlanArguments take_own(std::vector<std::string>& arguments) {
-  PlanArguments own;
+// Moves plan's own options, with their values, out of `arguments`; the rest are train's.
+std::vector<std::string> extract_own(std::vector<std::string>& arguments) {
+  const std::vector<std::string_view> valued{"--ranks",      "--nodes",      "--gather_gbs",
+                                             "--reduce_gbs", "--latency_us", "--gflops"};
   std::vector<std::string> mine, rest;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
-    const bool valued = word == "--ranks" || word == "--nodes";
-    const bool is_mine = valued || word == "--tensors" || word.starts_with("--ranks=") || word.starts_with("--nodes=");
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    const bool takes_value = std::ranges::find(valued, name) != valued.end();
+    const bool is_mine = takes_value || name == "--tensors" || name == "--simulate";
     (is_mine ? mine : rest).push_back(word);
-    if (valued && i + 1 < arguments.size()) mine.push_back(arguments[++i]);
+    if (takes_value && name == word && i + 1 < arguments.size()) mine.push_back(arguments[++i]);
   }
+  arguments = rest;
+  return mine;
+}
+
+PlanArguments take_own(std::vector<std::string>& arguments) {
+  PlanArguments own;
   ArgumentParser parser("lamina plan", "");
   parser.option("ranks", own.ranks, "N", "", {1, 1'000'000});
   parser.option("nodes", own.nodes, "N", "", {1, 1'000'000});
   parser.flag("tensors", own.tensors, "");
-  static_cast<void>(parser.parse(mine));
-  arguments = rest;
+  parser.flag("simulate", own.simulate, "");
+  parser.option("gather_gbs", own.rates.gather_gbs, "X", "");
+  parser.option("reduce_gbs", own.rates.reduce_gbs, "X", "");
+  parser.option("latency_us", own.rates.latency_us, "X", "");
+  parser.option("gflops", own.rates.gflops, "X", "");
+  static_cast<void>(parser.parse(extract_own(arguments)));
+  for (const char* rate : {"gather_gbs", "reduce_gbs", "latency_us", "gflops"}) {
+    if (parser.given(rate) && !own.simulate)
+      throw UsageError(one_line(fmt::format("--{} changes nothing", rate), "it is a rate of the simulation",
+                                "add --simulate or leave it out"));
+  }
+  check_rates(own.rates);
   return own;
 }
 
@@ -96,32 +116,45 @@ void print_step(const RunConfig& config, const ModelPlan& plan, const StorePlan&
              order == SumOrder::rank ? "rank" : "hierarchical");
 }
 
+void print_help(const std::string& of_train) {
+  const SimulationRates rates;
+  fmt::print(
+      "{}\nOptions of plan itself:\n"
+      "  --ranks N   ranks to plan for (default 1)\n"
+      "  --nodes N   nodes they are on (default 1)\n"
+      "  --tensors   list the tensors of each unit, with their shapes and offsets\n"
+      "  --simulate  time a micro-step with and without overlap, and over sizes of reduction buckets, assuming\n"
+      "  --gather_gbs X   GB/s that reach a rank in a gather (default {:g})\n"
+      "  --reduce_gbs X   GB/s that reach a rank in a reduction (default {:g})\n"
+      "  --latency_us X   microseconds that each message costs besides (default {:g})\n"
+      "  --gflops X       GFLOP/s of a rank (default {:g})\n",
+      of_train, rates.gather_gbs, rates.reduce_gbs, rates.latency_us, rates.gflops);
+}
+
 }  // namespace
 
 int plan_command(std::vector<std::string> arguments) {
   const PlanArguments own = take_own(arguments);
   const RunArguments run = parse_run_arguments("lamina plan", arguments);
   if (run.print_instead) {
-    fmt::print(
-        "{}\nOptions of plan itself:\n  --ranks N   ranks to plan for (default 1)\n  --nodes N   nodes they are on "
-        "(default 1)\n"
-        "  --tensors   list the tensors of each unit, with their shapes and offsets\n",
-        *run.print_instead);
+    print_help(*run.print_instead);
     return 0;
   }
   check_config(run.config, own.ranks);
   const Topology topology = planned_topology(own);
-  const ModelPlan plan = make_model_plan(read_model_config(run.config.model.path));
+  const ModelPlan plan =
+      make_model_plan(read_model_config(run.config.model.path), parse_unit_rule(run.config.parallel.units));
   const bool by_rank = run.config.reduction.order == ReductionOrder::rank ||
                        (run.config.reduction.order == ReductionOrder::automatic && topology.node_count() == 1);
   const SumOrder order = by_rank ? SumOrder::rank : SumOrder::hierarchical;
-  const StorePlan store = make_store_plan(run.config.parallel, plan.units, topology, order);
+  const StorePlan store = make_store_plan(run.config.parallel, plan.units, plan.root ? 1 : 0, topology, order);
   const Mesh mesh(topology, store.shard_size);
   fmt::print("{} on {} rank(s), {} node(s), strategy {}, shard groups of {}, prefetch {}\n\n", run.config.model.path,
              own.ranks, own.nodes, name_of(run.config.parallel.strategy), mesh.shard_size(),
              run.config.parallel.prefetch);
   print_units(plan, topology, store, own.tensors);
   print_step(run.config, plan, store, mesh, order);
+  if (own.simulate) print_simulation(own.rates, run.config, plan, store, mesh);
   return 0;
 }
 

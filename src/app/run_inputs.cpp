@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include <lamina/base/error.hpp>
+#include <lamina/data/tokenizer_identity.hpp>
 #include <lamina/ops/ops.hpp>
 #include <lamina/tokenizer/byte_tokenizer.hpp>
 
@@ -17,8 +18,11 @@ TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& 
   namespace fs = std::filesystem;
   const bool automatic = setting == "auto";
   const fs::path path = automatic ? fs::path(model_path) / "tokenizer.json" : fs::path(setting);
-  if (setting == "byte" || (automatic && !fs::exists(path))) return {Tokenizer::byte(), true, ""};
-  return {Tokenizer::load(path), false, fs::is_directory(path) ? path.string() : path.parent_path().string()};
+  if (setting == "byte" || (automatic && !fs::exists(path))) {
+    return {Tokenizer::byte(), true, "", "byte", automatic};
+  }
+  const fs::path folder = fs::is_directory(path) ? path : path.parent_path();
+  return {Tokenizer::load(path), false, folder.string(), path.string(), false};
 }
 
 namespace {
@@ -29,10 +33,12 @@ bool belongs_to_tokenizer(const SideFile& file) {
 
 }  // namespace
 
-std::vector<SideFile> travelling_files(const std::string& model_path, const TokenizerChoice& choice) {
+std::vector<SideFile> travelling_files(const std::string& model_path, const TokenizerChoice& choice,
+                                       const RunData& data) {
   std::vector<SideFile> files = read_side_files(model_path);
   if (!choice.builtin_byte && choice.folder == model_path) return files;
   std::erase_if(files, belongs_to_tokenizer);
+  if (choice.assumed && !data.made_of_bytes()) return files;  // nobody knows the tokenizer: none travels
   if (choice.builtin_byte) {
     files.push_back({"tokenizer.json", make_byte_tokenizer_json()});
     files.push_back({"tokenizer_config.json", make_byte_tokenizer_config_json()});
@@ -67,19 +73,20 @@ std::vector<std::unique_ptr<TokenSource>> open_validation(const RunConfig& confi
 
 }  // namespace
 
-RunData::RunData(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer)
-    : mixture_(open_training(config, model, tokenizer)),
+RunData::RunData(const RunConfig& config, const ModelConfig& model, const TokenizerChoice& choice)
+    : reads_text_(needs_tokenizer(parse_mixture(config.data.train, "data.train"))),
+      mixture_(open_training(config, model, choice.tokenizer)),
       train_(mixture_, {model.vocab_size, config.data.document_mask}),
-      validation_sources_(open_validation(config, tokenizer)) {
+      validation_sources_(open_validation(config, choice.tokenizer)) {
   const BatchRules rules{model.vocab_size, config.data.document_mask};
-  for (const auto& source : mixture_.sources()) {
-    check_batch_rules(*source, rules);
-    check_token_ids(*source, model.vocab_size);
-  }
-  for (const auto& source : validation_sources_) {
-    check_batch_rules(*source, rules);
-    check_token_ids(*source, model.vocab_size);
-  }
+  const TokenizerIdentity identity = choice.assumed ? TokenizerIdentity() : identify_tokenizer(choice.name);
+  const auto check = [&](const TokenSource& source) {
+    check_batch_rules(source, rules);
+    check_token_ids(source, model.vocab_size);
+    if (!choice.assumed) check_tokenizer(source, identity);
+  };
+  for (const auto& source : mixture_.sources()) check(*source);
+  for (const auto& source : validation_sources_) check(*source);
   if (!validation_sources_.empty()) {
     validation_.emplace(validation_sources_, config.data.seq_len, rules, WindowLabels::next_token,
                         static_cast<std::uint64_t>(config.train.eval_sequences));
@@ -100,6 +107,12 @@ TrainData RunData::loaders() {
     data.validation_sequences = static_cast<std::int64_t>(validation_->windows());
   }
   return data;
+}
+
+bool RunData::made_of_bytes() const {
+  const std::string bytes = identify_tokenizer("byte").hash;
+  const auto says_bytes = [&](const auto& source) { return source->tokenizer_hash() == bytes; };
+  return reads_text_ || std::ranges::all_of(mixture_.sources(), says_bytes);
 }
 
 std::string RunData::description() const {

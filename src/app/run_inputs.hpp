@@ -21,31 +21,39 @@ namespace lamina {
 struct TokenizerChoice {
   Tokenizer tokenizer;
   bool builtin_byte = false;
-  std::string folder;  // of its files; empty for the built-in one
+  std::string folder;    // of its files; empty for the built-in one
+  std::string name;      // to identify it by (data/tokenizer_identity.hpp)
+  bool assumed = false;  // "auto" found none beside the model: byte is what text will be read with
 };
 [[nodiscard]] TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& model_path);
-
-// The files that travel with checkpoints: the model folder's, with the chosen tokenizer's in place of its own.
-[[nodiscard]] std::vector<SideFile> travelling_files(const std::string& model_path, const TokenizerChoice& choice);
 
 // Token data of a run and the loaders over it. Address-stable: the loaders refer to it.
 class RunData {
  public:
-  // Opens and checks everything. Throws UsageError and DataError.
-  RunData(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer);
+  // Opens and checks everything: also that token files were made by the chosen tokenizer, unless that is only assumed.
+  // Throws UsageError and DataError.
+  RunData(const RunConfig& config, const ModelConfig& model, const TokenizerChoice& choice);
   RunData(const RunData&) = delete;
   RunData& operator=(const RunData&) = delete;
 
   [[nodiscard]] TrainData loaders();
   [[nodiscard]] std::string description() const;  // for the log
+  // Whether the assumed byte tokenizer is really what made the ids: of text read here, or of token files that say so.
+  [[nodiscard]] bool made_of_bytes() const;
 
  private:
+  bool reads_text_ = false;
   TokenMixture mixture_;
   TrainBatches train_;
   std::vector<std::unique_ptr<TokenSource>> validation_sources_;
   std::optional<EvalBatches> validation_;
   TokenBatch train_batch_, validation_batch_;
 };
+
+// The files that travel with checkpoints: the model folder's, with the chosen tokenizer's in place of its own. No
+// tokenizer travels when it is only assumed and the data do not confirm it.
+[[nodiscard]] std::vector<SideFile> travelling_files(const std::string& model_path, const TokenizerChoice& choice,
+                                                     const RunData& data);
 
 // A filled batch as the model takes it; valid as long as `batch` is not changed.
 [[nodiscard]] MicroBatch view_of(const TokenBatch& batch);

@@ -75,11 +75,11 @@ class TrainRun {
                                       fmt::format("the model has {} positions", model.max_positions),
                                       "lower data.seq_len"));
           }
-          plan_.emplace(make_model_plan(model));
+          plan_.emplace(make_model_plan(model, parse_unit_rule(config_.parallel.units)));
           model_json_ = read_file(std::filesystem::path(config_.model.path) / "config.json");
           const TokenizerChoice choice = choose_tokenizer(config_.data.tokenizer, config_.model.path);
-          side_files_ = travelling_files(config_.model.path, choice);
-          data_ = std::make_unique<RunData>(config_, model, choice.tokenizer);
+          data_ = std::make_unique<RunData>(config_, model, choice);
+          side_files_ = travelling_files(config_.model.path, choice, *data_);
         },
         "the reading of config, model and data");
     world_.agree(
@@ -115,8 +115,9 @@ class TrainRun {
                  "the compute backend");
     const SumOrder order = sum_order(topology);
     std::optional<StorePlan> store_plan;
-    world_.agree([&] { store_plan = make_store_plan(config_.parallel, plan_->units, topology, order); },
-                 "the strategy");
+    world_.agree(
+        [&] { store_plan = make_store_plan(config_.parallel, plan_->units, plan_->root ? 1 : 0, topology, order); },
+        "the strategy");
     const Mesh mesh(topology, store_plan->shard_size);
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
     report_plan(*store_plan, mesh, order);
@@ -132,6 +133,10 @@ class TrainRun {
 
   void report_plan(const StorePlan& store_plan, const Mesh& mesh, SumOrder order) const {
     if (!speaks()) return;
+    if (plan_->config.ignored_dropout > 0) {
+      log_warn(
+          fmt::format("config.json asks for dropout {}: lamina trains without dropout", plan_->config.ignored_dropout));
+    }
     std::int64_t parameters = 0;
     for (const UnitSpec& unit : plan_->units) parameters += unit.elements();
     const BatchPlan batches{config_.train.global_batch, config_.train.micro_batch, world_.size()};

@@ -23,30 +23,31 @@ void ArgumentParser::add(Option option) {
   options_.push_back(std::move(option));
 }
 
-void ArgumentParser::option(std::string name, std::string& target, std::string value_name, std::string explanation,
-                            Need need) {
+void ArgumentParser::option(const std::string& name, std::string& target, std::string value_name,
+                            std::string explanation, Need need) {
   add({name, std::move(value_name), std::move(explanation), target, need, false,
        [&target](std::string_view text) { target = text; }});
 }
 
-void ArgumentParser::option(std::string name, std::int64_t& target, std::string value_name, std::string explanation,
-                            IntegerRange range, Need need) {
+void ArgumentParser::option(const std::string& name, std::int64_t& target, std::string value_name,
+                            std::string explanation, IntegerRange range, Need need) {
   add({name, std::move(value_name), std::move(explanation), fmt::format("{}", target), need, false,
        [&target, range, what = "--" + name](std::string_view text) { target = parse_integer(text, what, range); }});
 }
 
-void ArgumentParser::option(std::string name, std::uint64_t& target, std::string value_name, std::string explanation) {
+void ArgumentParser::option(const std::string& name, std::uint64_t& target, std::string value_name,
+                            std::string explanation) {
   add({name, std::move(value_name), std::move(explanation), fmt::format("{}", target), Need::optional, false,
        [&target, what = "--" + name](std::string_view text) { target = parse_unsigned(text, what); }});
 }
 
-void ArgumentParser::option(std::string name, double& target, std::string value_name, std::string explanation,
+void ArgumentParser::option(const std::string& name, double& target, std::string value_name, std::string explanation,
                             Need need) {
   add({name, std::move(value_name), std::move(explanation), number_text(target), need, false,
        [&target, what = "--" + name](std::string_view text) { target = parse_number(text, what); }});
 }
 
-void ArgumentParser::option(std::string name, bool& target, std::string explanation) {
+void ArgumentParser::option(const std::string& name, bool& target, std::string explanation) {
   add({name, "yes|no", std::move(explanation), target ? "yes" : "no", Need::optional, false,
        [&target, what = "--" + name](std::string_view text) { target = parse_switch(text, what); }});
 }
@@ -56,7 +57,7 @@ void ArgumentParser::flag(std::string name, bool& target, std::string explanatio
        [&target](std::string_view) { target = true; }});
 }
 
-void ArgumentParser::choice(std::string name, std::string& target, std::vector<std::string> allowed,
+void ArgumentParser::choice(const std::string& name, std::string& target, std::vector<std::string> allowed,
                             std::string explanation) {
   std::string value_name = fmt::format("{}", fmt::join(allowed, "|"));
   add({name, std::move(value_name), std::move(explanation), target, Need::optional, false,

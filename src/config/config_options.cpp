@@ -118,6 +118,10 @@ void add_machine(Options& out) {
   out.push_back(integer_option("parallel", "shard_size",
                                "ranks of a shard group of the hybrid strategies; 0: the ranks of a node", from_zero,
                                field(&RunConfig::parallel, &ParallelSection::shard_size)));
+  out.push_back(text_option("parallel", "units", "layer|block|size:N|layers:K",
+                            "what is gathered together: embedding, each block, head; blocks, the rest full all the "
+                            "time; modules of N parameters and more; K blocks at a time",
+                            field(&RunConfig::parallel, &ParallelSection::units)));
   out.push_back(choice_option(
       "parallel", "reshard_after_forward", {"yes", "no", "node"},
       "no: gathered units stay until their backward; node: one copy a node stays (on CPU ranks the same as no)",

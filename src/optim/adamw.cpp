@@ -6,8 +6,6 @@
 namespace lamina {
 
 void add_gradient_squares(WeightStore& store, Ops& ops, ExactSum& sum) {
-  static_assert(FlatLayout::default_alignment % static_cast<std::int64_t>(Ops::norm_block) == 0,
-                "blocks of the norm must not straddle shards");
   for (std::size_t unit = 0; unit < store.unit_count(); ++unit) {
     const OptimizerShard shard = store.optimizer_shard(unit);
     const FlatRange counted = store.counted_range(unit);

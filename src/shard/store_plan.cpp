@@ -43,9 +43,10 @@ int shard_group_size(const ParallelSection& parallel, const Topology& topology) 
   return replicated ? 1 : topology.world_size();
 }
 
-StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec> units, const Topology& topology,
-                          SumOrder order) {
+StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec> units, int pinned_units,
+                          const Topology& topology, SumOrder order) {
   StorePlan plan;
+  plan.pinned_units = pinned_units;
   plan.units = std::move(units);
   plan.prefetch = static_cast<int>(parallel.prefetch);
   plan.shard_size = shard_group_size(parallel, topology);
@@ -77,7 +78,7 @@ SlotPlans slot_plans(const StorePlan& plan, const Mesh& mesh) {
     largest = std::max(largest, FlatLayout(unit, mesh.world().world_size()).padded_elements());
   }
   SlotPlans slots;
-  const int parameters = plan.keep_full ? static_cast<int>(plan.units.size()) : plan.prefetch + 1;
+  const int parameters = plan.keep_full ? static_cast<int>(plan.units.size()) : plan.prefetch + 1 + plan.pinned_units;
   const bool groups = mesh.shard_size() > 1 && mesh.replicas() > 1;
   SlotPlan& reducing = plan.defer_replicas ? slots.shard : slots.world;
   SlotPlan& gathering = groups ? slots.shard : slots.world;

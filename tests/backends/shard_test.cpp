@@ -1,6 +1,8 @@
 #include "reference.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lamina::test {
 namespace {
@@ -70,21 +72,35 @@ TEST(AdamWSharding, CutsDoNotMatter) {
   EXPECT_TRUE(same_bits(v, v2));
 }
 
-TEST(SumOfSquares, MatchesDoubleAndIgnoresCuts) {
-  const std::size_t block = Ops::norm_block, n = 5 * block + 77;
-  const Matrix r = random_matrix(1, static_cast<std::int64_t>(n), 5);
-  const std::vector<float> x(r.values.begin(), r.values.end());
-  double want = 0;
-  for (const double v : r.values) want += v * v;
+TEST(SumOfSquares, IsExactWhateverTheOrderAndTheCuts) {
+  const std::size_t n = 300'077;  // more than the bins take at once
+  std::vector<float> x(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    x[i] = std::ldexp(static_cast<float>(i * 2654435761u % 16777216u) - 8388608.0F, static_cast<int>(i % 200) - 130);
+  }
+  ExactSum want;
+  for (const float v : x) want.add(static_cast<double>(v) * static_cast<double>(v));  // exact in double
   ExactSum whole;
   ops_under_test().add_sum_of_squares(whole, x);
-  EXPECT_NEAR(whole.value(), want, 1e-10 * want);
+  EXPECT_EQ(whole.value(), want.value());
   ExactSum parts;
-  for (const std::size_t cut : {3 * block, std::size_t{0}}) {
-    const std::size_t last = cut == 0 ? 3 * block : n;
-    ops_under_test().add_sum_of_squares(parts, std::span(x).subspan(cut, last - cut));
+  for (const auto& [first, last] : {std::pair<std::size_t, std::size_t>{70'001, n}, {0, 3}, {3, 70'001}}) {
+    ops_under_test(2).add_sum_of_squares(parts, std::span(x).subspan(first, last - first));
   }
   EXPECT_EQ(parts.value(), whole.value());
+  std::ranges::reverse(x);
+  ExactSum reversed;
+  ops_under_test().add_sum_of_squares(reversed, x);
+  EXPECT_EQ(reversed.value(), whole.value());
+}
+
+TEST(SumOfSquares, CountsTheSmallestAndLargestNumbers) {
+  for (const float value : {std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::min(),
+                            std::numeric_limits<float>::max(), -1.5F, 0.0F}) {
+    ExactSum sum;
+    ops_under_test().add_sum_of_squares(sum, std::vector<float>{value});
+    EXPECT_EQ(sum.value(), static_cast<double>(value) * static_cast<double>(value));
+  }
 }
 
 TEST(SumOfSquares, SeesValuesThatAreNotFinite) {

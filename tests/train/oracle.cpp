@@ -23,14 +23,15 @@ void run_micro_batch(const ModelPlan& plan, ModelRunner& runner, const MicroBatc
   runner.begin(batch);
   for (const Stage& stage : plan.stages) {
     if (stage.kind == StageKind::head) {
-      runner.forward_head(stage, weights[stage.unit].data(), gradients[stage.unit].data());
+      runner.forward_head(stage, weights[stage.unit].data() + stage.offset,
+                          gradients[stage.unit].data() + stage.offset);
     } else {
-      runner.forward(stage, weights[stage.unit].data());
+      runner.forward(stage, weights[stage.unit].data() + stage.offset);
     }
   }
   for (std::size_t i = plan.stages.size() - 1; i-- > 0;) {
     const Stage& stage = plan.stages[i];
-    runner.backward(stage, weights[stage.unit].data(), gradients[stage.unit].data());
+    runner.backward(stage, weights[stage.unit].data() + stage.offset, gradients[stage.unit].data() + stage.offset);
   }
 }
 
@@ -95,16 +96,17 @@ RunRecord run_oracle(const ModelPlan& plan, const RunConfig& config, std::int64_
     runner.begin(validation.load(first, config.train.micro_batch));
     for (const Stage& stage : plan.stages) {
       if (stage.kind == StageKind::head) {
-        runner.forward_head(stage, weights[stage.unit].data(), nullptr);
+        runner.forward_head(stage, weights[stage.unit].data() + stage.offset, nullptr);
       } else {
-        runner.forward(stage, weights[stage.unit].data());
+        runner.forward(stage, weights[stage.unit].data() + stage.offset);
       }
     }
     loss.add(runner.loss_sum());
     tokens += runner.labelled_tokens();
   }
   record.validation = loss.value() / static_cast<double>(tokens);
-  for (const auto& unit : weights) record.weights.insert(record.weights.end(), unit.begin(), unit.end());
+  for (std::size_t u = 0; u < weights.size(); ++u)
+    append_tensors(FlatLayout(plan.units[u], 1), weights[u], record.weights);
   return record;
 }
 

@@ -104,6 +104,25 @@ TEST(SameBits, PartlyShardedAndHybridStrategies) {
   check("untied", Strategy::shard_grad_op, 3, 1, node_layouts().front());
 }
 
+TEST(SameBits, EveryWayOfMakingUnits) {
+  for (const std::string units : {"block", "layers:1", "layers:2", "layers:9", "size:1", "size:700", "size:1000000"}) {
+    for (const std::string model : {"tied", "untied"}) {
+      for (const Strategy strategy : all_strategies()) {
+        RunConfig config = small_run();
+        config.parallel = parallel_of(strategy);
+        config.parallel.prefetch = strategy == Strategy::full ? 2 : 1;
+        TrainingWorld training(world(), small_model(model, units), config, node_layouts().back());
+        expect_same(run_training(training, config.train.steps), oracle(model, 1),
+                    model + " " + units + " " + std::string(name_of(strategy)));
+        const StoreCounters& counters = training.store().counters();
+        EXPECT_LE(counters.most_gradient_slots, 2);
+        if (training.store_plan().keep_full) continue;
+        EXPECT_LE(counters.most_full_units, config.parallel.prefetch + 1 + training.store_plan().pinned_units);
+      }
+    }
+  }
+}
+
 TEST(SameBits, LargerMicroBatches) {
   if (12 % (2 * world().size()) != 0) GTEST_SKIP() << "micro_batch 2 does not divide the batch among these ranks";
   for (const auto& nodes : node_layouts()) {

@@ -7,13 +7,13 @@
 
 namespace lamina::test {
 
-ModelPlan small_model(const std::string& kind) {
+ModelPlan small_model(const std::string& kind, const std::string& units) {
   const std::string common =
       R"("hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 3, "num_attention_heads": 2,
     "num_key_value_heads": 1, "vocab_size": 29, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "hidden_act": "silu")";
   const std::string text = kind == "tied" ? R"({"model_type": "llama", "tie_word_embeddings": true, )" + common + "}"
                                           : R"({"model_type": "qwen2", "tie_word_embeddings": false, )" + common + "}";
-  return make_model_plan(parse_model_config(text, kind));
+  return make_model_plan(parse_model_config(text, kind), parse_unit_rule(units));
 }
 
 RunConfig small_run() {
@@ -63,7 +63,7 @@ TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, Run
       backend_(make_backend("cpu", 1)),
       order_(config_.reduction.order == ReductionOrder::hierarchical ? SumOrder::hierarchical : SumOrder::rank),
       topology_(make_topology(world_, std::move(nodes))),
-      store_plan_(make_store_plan(config_.parallel, plan_.units, topology_, order_)),
+      store_plan_(make_store_plan(config_.parallel, plan_.units, plan_.root ? 1 : 0, topology_, order_)),
       fabrics_("mpi", world_, Mesh(topology_, store_plan_.shard_size), order_),
       store_(make_weight_store(store_plan_, *backend_.device, fabrics_)),
       runner_(std::make_unique<ModelRunner>(plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
@@ -77,12 +77,19 @@ LoadBatch TrainingWorld::batches() {
   return [this](std::uint64_t first, std::int64_t count) { return batches_.load(first, count); };
 }
 
-std::vector<float> TrainingWorld::weights() {
-  std::vector<float> all;
+void append_tensors(const FlatLayout& layout, std::span<const float> unit, NamedWeights& weights) {
+  for (std::size_t i = 0; i < layout.unit().tensors.size(); ++i) {
+    const std::span<const float> tensor = unit.subspan(static_cast<std::size_t>(layout.tensor_offset(i)),
+                                                       static_cast<std::size_t>(layout.unit().tensors[i].elements()));
+    weights[layout.unit().tensors[i].name].assign(tensor.begin(), tensor.end());
+  }
+}
+
+NamedWeights TrainingWorld::weights() {
+  NamedWeights all;
   for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
     store_->gather(unit);
-    const std::span<const float> full = store_->get(unit);
-    all.insert(all.end(), full.begin(), full.end());
+    append_tensors(store_->layout(unit), store_->get(unit), all);
     store_->release(unit);
   }
   return all;

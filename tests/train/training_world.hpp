@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,7 +21,11 @@ namespace lamina::test {
 inline constexpr std::int64_t sequence_length = 9;
 
 // Small models: "tied" (Llama, tied head), "untied" (Qwen2 with biases, own head).
-[[nodiscard]] ModelPlan small_model(const std::string& kind);
+[[nodiscard]] ModelPlan small_model(const std::string& kind, const std::string& units = "layer");
+
+// Tensors by name: the same for every way of making units.
+using NamedWeights = std::map<std::string, std::vector<float>>;
+void append_tensors(const FlatLayout& layout, std::span<const float> unit, NamedWeights& weights);
 
 // Global batch 12, twenty steps, warm-up, clipping.
 [[nodiscard]] RunConfig small_run();
@@ -53,8 +58,8 @@ class TrainingWorld {
   [[nodiscard]] RunConfig& config() { return config_; }
   [[nodiscard]] Device& device() { return *backend_.device; }
 
-  // All weights of all units, unit after unit, without padding. Collective.
-  [[nodiscard]] std::vector<float> weights();
+  // All weights. Collective.
+  [[nodiscard]] NamedWeights weights();
 
  private:
   const mpi::Communicator& world_;
@@ -73,7 +78,7 @@ class TrainingWorld {
 // What the oracle or a run gave.
 struct RunRecord {
   std::vector<double> losses, norms;
-  std::vector<float> weights;
+  NamedWeights weights;
   double validation = 0;
   bool operator==(const RunRecord&) const = default;
 };

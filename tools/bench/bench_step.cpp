@@ -45,7 +45,8 @@ class Engine {
     config_.data.seq_len = settings.seq_len;
     config_.parallel.prefetch = settings.prefetch;
     const Topology topology = discover_topology(world, 0);
-    const StorePlan store_plan = make_store_plan(config_.parallel, plan.units, topology, SumOrder::rank);
+    const StorePlan store_plan =
+        make_store_plan(config_.parallel, plan.units, plan.root ? 1 : 0, topology, SumOrder::rank);
     fabrics_ = std::make_unique<FabricSet>("mpi", world, Mesh(topology, store_plan.shard_size), SumOrder::rank);
     store_ = make_weight_store(store_plan, *backend_.device, *fabrics_);
     runner_ = std::make_unique<ModelRunner>(plan, *backend_.device, *backend_.ops, settings.sequences, settings.seq_len,

@@ -35,19 +35,19 @@ class ArgumentParser {
   ArgumentParser(std::string program, std::string summary);
 
   // `name` without dashes, `value_name` as help shows it.
-  void option(std::string name, std::string& target, std::string value_name, std::string explanation,
+  void option(const std::string& name, std::string& target, std::string value_name, std::string explanation,
               Need need = Need::optional);
-  void option(std::string name, std::int64_t& target, std::string value_name, std::string explanation,
+  void option(const std::string& name, std::int64_t& target, std::string value_name, std::string explanation,
               IntegerRange range = {}, Need need = Need::optional);
-  void option(std::string name, std::uint64_t& target, std::string value_name, std::string explanation);
-  void option(std::string name, double& target, std::string value_name, std::string explanation,
+  void option(const std::string& name, std::uint64_t& target, std::string value_name, std::string explanation);
+  void option(const std::string& name, double& target, std::string value_name, std::string explanation,
               Need need = Need::optional);
   // `--name yes|no`.
-  void option(std::string name, bool& target, std::string explanation);
+  void option(const std::string& name, bool& target, std::string explanation);
   // `--name` alone sets `target` to true.
   void flag(std::string name, bool& target, std::string explanation);
   // One of `allowed`.
-  void choice(std::string name, std::string& target, std::vector<std::string> allowed, std::string explanation);
+  void choice(const std::string& name, std::string& target, std::vector<std::string> allowed, std::string explanation);
   // May be given several times; each adds one element.
   void list(std::string name, std::vector<std::string>& target, std::string value_name, std::string explanation,
             Need need = Need::optional);

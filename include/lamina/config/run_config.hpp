@@ -59,6 +59,7 @@ struct ParallelSection {
   Strategy strategy = Strategy::full;
   std::int64_t prefetch = 1;                     // 0..3 units
   std::int64_t shard_size = 0;                   // ranks of a shard group of hybrid strategies; 0 = the ranks of a node
+  std::string units = "layer";                   // layer | block | size:N | layers:K
   Reshard reshard_after_forward = Reshard::yes;  // no, node: a gathered unit stays full until its backward
 };
 

@@ -14,7 +14,7 @@ struct LoadedModel {
   ModelPlan plan;
   std::vector<Buffer> units;  // one a unit of the plan, padded_elements() floats
 
-  [[nodiscard]] const float* weights(const Stage& stage) const { return units[stage.unit].floats(); }
+  [[nodiscard]] const float* weights(const Stage& stage) const { return units[stage.unit].floats() + stage.offset; }
 };
 
 // Zeroed buffers for all units of `config`. Throws UsageError when the device has not enough memory.

@@ -43,8 +43,8 @@ class ModelRunner {
 
   // Copies what it needs of the batch.
   void begin(const MicroBatch& batch);
-  // Stages in order. `weights` is the flat buffer of the stage's unit (FlatLayout of its UnitSpec), valid during the
-  // call.
+  // Stages in order. `weights` is where the stage's tensors begin: the flat buffer of its unit plus Stage::offset;
+  // valid during the call. `gradients`, below, likewise.
   void forward(const Stage& stage, const float* weights);
   // The head stage: loss of every labelled token and, when `gradients` is given, the backward of the head into it.
   // `gradients` is the flat gradient buffer of the head's unit; every element (without padding) is overwritten. A tied

@@ -153,9 +153,7 @@ class Ops {
   // momentum_buffer: as long as param, or empty exactly when step.momentum is 0.
   void sgd(std::span<float> param, std::span<float> momentum_buffer, std::span<const float> grad, const SgdStep& step);
   void lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad, const LionStep& step);
-  // Adds the sum of squares to `sum`: per block of `norm_block` elements in a fixed order in double, blocks exactly, so
-  // the result does not depend on how a tensor was cut as long as cuts fall on multiples of norm_block.
-  static constexpr std::size_t norm_block = 1024;
+  // Adds the sum of squares to `sum`, exactly: the result does not depend on the order of elements nor on how they are cut.
   void add_sum_of_squares(ExactSum& sum, std::span<const float> x);
 
  protected:

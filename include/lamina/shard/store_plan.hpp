@@ -17,6 +17,7 @@ struct StorePlan {
   std::vector<UnitSpec> units;
   int prefetch = 1;                   // 0..3
   int shard_size = 1;                 // ranks that hold one copy of the weights between them; 1 = every rank holds all
+  int pinned_units = 0;               // units that stay full for a whole micro-step (the root), 0 or 1
   bool keep_full = false;             // gathered units stay until their last use in a micro-step
   bool optimizer_over_world = false;  // moments and updates divided among all ranks, not only inside a shard group
   bool defer_replicas =
@@ -26,7 +27,8 @@ struct StorePlan {
 // Ranks of a shard group under `parallel`. Throws UsageError when the strategy does not fit the topology.
 [[nodiscard]] int shard_group_size(const ParallelSection& parallel, const Topology& topology);
 
-[[nodiscard]] StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec> units,
+// pinned_units: how many of the units (0 or 1, the root) stay full for whole micro-steps.
+[[nodiscard]] StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec> units, int pinned_units,
                                         const Topology& topology, SumOrder order);
 
 // Bytes of one rank's share of parameters, moments and gradient sums.

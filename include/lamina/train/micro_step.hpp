@@ -8,8 +8,7 @@
 namespace lamina {
 
 // Forward, loss and backward. Each unit's summed gradient is reduced into the store's accumulators as soon as its last
-// writer is done. Per unit: one gather for each stage that reads its weights in forward (the head computes forward and
-// backward on one), one more for a block's backward, one reduction. Collective.
+// writer is done: one gather a use of a unit (step_plan.hpp), one reduction. Collective.
 void run_micro_step(const ModelPlan& plan, ModelRunner& runner, WeightStore& store, const MicroBatch& batch);
 
 // Forward and loss only. Collective.

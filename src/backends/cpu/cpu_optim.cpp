@@ -1,11 +1,10 @@
-// Operations on shards: the optimizer's update and the sum of squares for the gradient norm.
+// Operations on shards: the optimizers' updates.
 #include "cpu_ops.hpp"
 #include "lanes.hpp"
 #include "parallel.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 namespace lamina::cpu {
 namespace {
@@ -17,38 +16,6 @@ Float8 root8(Float8 x) {
   for (int i = 0; i < width; ++i) x[i] = std::sqrt(x[i]);
   return x;
 #endif
-}
-
-using Double4 = double __attribute__((vector_size(32)));
-
-Double4 widen(const float* p) {
-#if defined(__AVX__)
-  return _mm256_cvtps_pd(_mm_loadu_ps(p));
-#else
-  return Double4{static_cast<double>(p[0]), static_cast<double>(p[1]), static_cast<double>(p[2]),
-                 static_cast<double>(p[3])};
-#endif
-}
-
-// 16 lanes in double; a square of a float is exact there.
-double block_sum_of_squares(const float* x, std::size_t n) {
-  constexpr std::size_t step = 16;
-  Double4 lanes[4] = {};
-  float padded[step] = {};
-  for (std::size_t i = 0; i < n; i += step) {
-    prefetch(x + i);
-    const float* group = x + i;
-    if (i + step > n) {
-      std::copy_n(group, n - i, padded);
-      group = padded;
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      const Double4 v = widen(group + 4 * j);
-      lanes[j] += v * v;
-    }
-  }
-  const Double4 sum = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-  return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
 Float8 constant(double x) { return splat(static_cast<float>(x)); }
@@ -161,20 +128,6 @@ void CpuOps::do_lion(std::span<float> param, std::span<float> exp_avg, std::span
     const Float8 move = direction > Float8{} ? up : (direction < Float8{} ? down : direction);
     io.store(m + i, beta2 * moment + rest2 * gradient);
     io.store(p + i, io.load(p + i) * keep - move);
-  });
-}
-
-void CpuOps::do_add_sum_of_squares(ExactSum& sum, std::span<const float> x) {
-  const auto count = static_cast<std::int64_t>(x.size());
-  const auto block = static_cast<std::int64_t>(norm_block);
-  std::mutex joining;
-  parallel_ranges(threads_, count, count, block, [&](std::int64_t first, std::int64_t last) {
-    ExactSum part;
-    for (std::int64_t i = first; i < last; i += block) {
-      part.add(block_sum_of_squares(x.data() + i, static_cast<std::size_t>(std::min(block, last - i))));
-    }
-    const std::lock_guard lock(joining);
-    sum.add(part);
   });
 }
 

@@ -1,0 +1,134 @@
+// `lamina plan`: what it prints, and what it refuses.
+#include "app/program_fixture.hpp"
+
+#include <iterator>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lamina::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class PlanProgram : public ProgramTest {
+ protected:
+  [[nodiscard]] ProgramResult run_plan(const std::string& arguments) const {
+    return run_command(program("lamina") + " plan " + path("run.ini") + " " + arguments);
+  }
+  [[nodiscard]] std::string plan(const std::string& arguments) const {
+    const ProgramResult result = run_plan(arguments);
+    EXPECT_EQ(result.status, 0) << result.output;
+    return result.output;
+  }
+};
+
+// The words of the first line that begins with `start`, without it; none if there is no such line.
+std::vector<std::string> row(const std::string& text, const std::string& start) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(start)) continue;
+    std::istringstream words(line.substr(start.size()));
+    return {std::istream_iterator<std::string>(words), {}};
+  }
+  ADD_FAILURE() << "no line begins with '" << start << "' in\n" << text;
+  return {};
+}
+
+// forward, backward, total in milliseconds.
+std::vector<double> times(const std::string& text, const std::string& start) {
+  std::vector<double> all;
+  for (const std::string& word : row(text, start)) all.push_back(std::stod(word));
+  EXPECT_EQ(all.size(), 3u);
+  all.resize(3);
+  return all;
+}
+
+TEST_F(PlanProgram, ListsUnitsAndTensors) {
+  const std::string units = plan("--ranks 4 --nodes 2");
+  EXPECT_THAT(row(units, "unit"), testing::Contains("gathers"));
+  // A block of the fixture's model: (24 + 2 x 8) x 24 + 24 x 24 + 3 x 24 x 40 + 2 x 24.
+  for (const char* block : {"layers.0", "layers.1", "layers.2"}) {
+    const auto words = row(units, block);
+    ASSERT_GE(words.size(), 3u);
+    EXPECT_EQ(words[0], "9");
+    EXPECT_EQ(words[1], "4464");
+    EXPECT_EQ(words.back(), "2");  // forward and backward
+  }
+  EXPECT_EQ(row(units, "head").at(1), std::to_string(257 * 24 + 24));
+  EXPECT_THAT(units, Not(HasSubstr("q_proj")));
+  EXPECT_THAT(units, Not(HasSubstr("simulated")));
+  const std::string tensors = plan("--tensors");
+  EXPECT_THAT(tensors, HasSubstr("model.layers.2.self_attn.q_proj.weight"));
+  EXPECT_THAT(tensors, HasSubstr("40 x 24"));
+  EXPECT_THAT(tensors, HasSubstr("lm_head.weight"));  // the tied tensor's second name
+}
+
+TEST_F(PlanProgram, SimulatesOverlap) {
+  const std::string text = plan("--ranks 2 --simulate --gflops=2 --gather_gbs 0.1 --reduce_gbs 0.1 --latency_us 5");
+  EXPECT_THAT(text, HasSubstr("assumed: 2 GFLOP/s a rank, 0.1 GB/s"));
+  const auto in_turn = times(text, "without overlap"), overlapped = times(text, "with overlap");
+  for (const auto& parts : {in_turn, overlapped}) EXPECT_NEAR(parts[0] + parts[1], parts[2], 0.0021);
+  EXPECT_LT(overlapped[0], in_turn[0]);
+  EXPECT_LT(overlapped[2], in_turn[2]);
+  const double hidden = std::stod(row(text, "overlap:").at(0));
+  EXPECT_GT(hidden, 0);
+  EXPECT_LT(hidden, 100);
+  EXPECT_THAT(text, HasSubstr("1.00 KiB"));
+  EXPECT_THAT(text, HasSubstr("<- least"));
+  EXPECT_EQ(row(text, "whole unit").at(0), "4");  // messages: one a unit
+  // The same as the overlapped micro-step above.
+  EXPECT_DOUBLE_EQ(std::stod(row(text, "whole unit").at(1)), overlapped[2]);
+}
+
+TEST_F(PlanProgram, OneRankOnlyComputes) {
+  const std::string text = plan("--simulate --gflops 0.5");
+  const auto in_turn = times(text, "without overlap"), overlapped = times(text, "with overlap");
+  EXPECT_EQ(in_turn, overlapped);
+  EXPECT_NEAR(in_turn[1], 2 * in_turn[0], 0.0021);
+  EXPECT_NEAR(times(plan("--simulate --gflops 1"), "with overlap")[2], in_turn[2] / 2, 0.0011);
+  EXPECT_THAT(text, Not(HasSubstr("bucket  ")));
+}
+
+TEST_F(PlanProgram, NoPrefetchHidesNoGather) {
+  const std::string rates = "--ranks 4 --simulate --gflops 2 --gather_gbs 0.1 --parallel.prefetch ";
+  const std::string none = plan(rates + "0"), one = plan(rates + "1");
+  EXPECT_DOUBLE_EQ(times(none, "with overlap")[0], times(none, "without overlap")[0]);
+  EXPECT_LT(times(one, "with overlap")[0], times(none, "with overlap")[0]);
+}
+
+TEST_F(PlanProgram, ExplainsItsOptions) {
+  const std::string help = plan("--help");
+  for (const char* option : {"--ranks", "--nodes", "--tensors", "--simulate", "--gather_gbs", "--reduce_gbs",
+                             "--latency_us", "--gflops", "--parallel.prefetch"})
+    EXPECT_THAT(help, HasSubstr(option));
+}
+
+TEST_F(PlanProgram, RefusesBadInput) {
+  const std::vector<std::pair<std::string, std::string>> wrong{{"--ranks 0", "ranks"},
+                                                               {"--ranks", "ranks"},
+                                                               {"--ranks 4 --nodes 3", "--nodes 3"},
+                                                               {"--ranks 5", "global_batch"},
+                                                               {"--simulat", "simulat"},
+                                                               {"--gflops 3", "--simulate"},
+                                                               {"--simulate --gflops 0", "--gflops 0"},
+                                                               {"--simulate --gflops -2", "--gflops -2"},
+                                                               {"--simulate --gather_gbs nan", "gather_gbs"},
+                                                               {"--simulate --latency_us=-1", "latency_us"},
+                                                               {"--simulate --reduce_gbs fast", "reduce_gbs"},
+                                                               {"--simulate=yes", "simulate"}};
+  for (const auto& [arguments, word] : wrong) {
+    const ProgramResult result = run_plan(arguments);
+    EXPECT_EQ(result.status, 64) << arguments << "\n" << result.output;
+    const auto lines = error_lines(result.output);
+    ASSERT_EQ(lines.size(), 1u) << arguments << "\n" << result.output;
+    EXPECT_THAT(lines[0], HasSubstr(word)) << arguments;
+    EXPECT_THAT(result.output, Not(HasSubstr("parameters"))) << arguments;
+  }
+  EXPECT_EQ(run_plan("--model.path " + path("nowhere")).status, 65);
+}
+
+}  // namespace
+}  // namespace lamina::test
