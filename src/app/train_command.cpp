@@ -3,6 +3,7 @@
 #include "run_folder.hpp"
 #include "run_inputs.hpp"
 #include "stop_signals.hpp"
+#include "terminal.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +28,6 @@
 #include <lamina/train/trainer.hpp>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace lamina {
 
@@ -51,8 +51,7 @@ class TrainRun {
     note_stop_signals();
     const TrainContext context{config_, *plan_, world_, *backend_.ops, *runner_, *store_};
     const TrainEnd end = train(
-        context, data_->loaders(), *checkpointer_, state, [] { return stop_signal_seen(); },
-        ::isatty(STDERR_FILENO) == 1);
+        context, data_->loaders(), *checkpointer_, state, [] { return stop_signal_seen(); }, stderr_reaches_terminal());
     if (end == TrainEnd::finished) log_info(fmt::format("done: {} steps, {} tokens", state.step, state.tokens_seen));
     if (end == TrainEnd::stopped_at)
       log_info(fmt::format("stopped at step {} as train.stop_at says; start again to go on", state.step));

@@ -78,6 +78,32 @@ TEST_F(TrainProgram, ASignalSavesAndAsksToBeStartedAgain) {
   }
 }
 
+// util-linux's script gives the command a terminal.
+TEST_F(TrainProgram, ShowsOneLiveLineOnATerminal) {
+  const ProgramResult result =
+      run_command("script -qec '" + train_command(2, "run", "--train.eval_every 0") + "' /dev/null");
+  ASSERT_EQ(result.status, 0) << result.output;
+  EXPECT_NE(result.output.find("\r\033[Kstep 1/12"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("\r\033[Kstep 12/12"), std::string::npos) << result.output;
+  EXPECT_EQ(result.output.find("\nstep 5/12"), std::string::npos) << "no plain lines beside it";
+}
+
+TEST_F(TrainProgram, TrainsOnTokenFilesAndHoldsThemToTheirTokenizer) {
+  const ProgramResult made =
+      run_command(program("lamina-tokenize") + " --tokenizer byte " + path("text.txt") + " --out " + path("text.h5"));
+  ASSERT_EQ(made.status, 0) << made.output;
+  const std::string data = "--data.train " + path("text.h5");
+  ASSERT_EQ(train(2, "run", data + " --data.tokenizer auto").status, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run/step_00000012/model/tokenizer.json"))
+      << "the data say that bytes are the tokens";
+  const std::string other = std::string(LAMINA_SOURCE_DIR) + "/tests/tokenizer/goldens/base_gpt2.json";
+  write_model("model", {{"vocab_size", 2000}});
+  const ProgramResult refused =
+      train(2, "other", data + " --data.tokenizer " + other + " --data.validation '' --train.eval_every 0");
+  EXPECT_EQ(refused.status, 65) << refused.output;
+  EXPECT_EQ(error_lines(refused.output).size(), 1u) << refused.output;
+}
+
 TEST_F(TrainProgram, MakesQwen2ModelsToo) {
   write_model("model",
               {{"model_type", "qwen2"}, {"architectures", {"Qwen2ForCausalLM"}}, {"tie_word_embeddings", false}});
