@@ -86,6 +86,7 @@ std::span<float> MeshStore::summed_block(std::size_t unit) const {
 
 void MeshStore::gather(std::size_t unit) {
   tracker_.begin_gather(unit);
+  order_.note(CollectiveKind::gather, unit);
   window_->start(unit, param_->of(unit));
 }
 
@@ -118,6 +119,7 @@ std::span<float> MeshStore::gradient(std::size_t unit) {
 void MeshStore::reduce(std::size_t unit) {
   GradientSlot& gradient = gradients_.at(unit);
   require(gradient.slot >= 0, "reduce of a unit without a gradient");
+  order_.note(CollectiveKind::reduce, unit);
   reducing_fabric().reduce_scatter(gradient.slot, plan_.defer_replicas ? sums_->of(unit) : summed_block(unit));
   gradient_pool_.give_back(gradient.slot);
   gradient = {};
@@ -143,12 +145,16 @@ void MeshStore::collect_from_replicas(std::size_t unit, std::span<float> part) {
 
 void MeshStore::finish_gradients() {
   for (std::size_t unit = 0; unit < unit_count(); ++unit) {
+    order_.note(CollectiveKind::finish_gradients, unit);
     if (plan_.defer_replicas) reduce_across_replicas(unit);
     if (!plan_.optimizer_over_world && mesh_.replicas() > 1) collect_from_replicas(unit, sums_->of(unit));
   }
 }
 
-void MeshStore::clear_gradients() { std::ranges::fill(sums_->all(), 0.0F); }
+void MeshStore::clear_gradients() {
+  std::ranges::fill(sums_->all(), 0.0F);
+  order_.clear();
+}
 
 OptimizerShard MeshStore::optimizer_shard(std::size_t unit) {
   if (plan_.optimizer_over_world) {
@@ -159,6 +165,7 @@ OptimizerShard MeshStore::optimizer_shard(std::size_t unit) {
 }
 
 void MeshStore::publish(std::size_t unit) {
+  order_.note(CollectiveKind::publish, unit);
   if (plan_.optimizer_over_world && mesh_.replicas() > 1) collect_from_replicas(unit, param_->of(unit));
   tracker_.new_version(unit);
 }

@@ -50,6 +50,7 @@ class MeshStore final : public WeightStore {
   void publish(std::size_t unit) override;
   [[nodiscard]] FlatRange counted_range(std::size_t unit) const override;
   [[nodiscard]] const StoreCounters& counters() const override { return tracker_.counters(); }
+  [[nodiscard]] const CollectiveOrder& collective_order() const override { return order_; }
 
  private:
   [[nodiscard]] FlatRange part_range(std::size_t unit) const;
@@ -68,6 +69,7 @@ class MeshStore final : public WeightStore {
   const Mesh& mesh_;
   std::vector<FlatLayout> layouts_;
   UnitTracker tracker_;
+  CollectiveOrder order_;
   std::unique_ptr<ParameterWindow> window_;
   std::vector<std::span<const float>> full_;  // while a unit is full
   SlotPool gradient_pool_;

@@ -5,6 +5,7 @@
 #include <lamina/optim/adamw.hpp>
 #include <lamina/optim/lr_schedule.hpp>
 #include <lamina/train/micro_step.hpp>
+#include <lamina/train/order_check.hpp>
 #include <lamina/train/step.hpp>
 
 #include <fmt/format.h>
@@ -65,6 +66,8 @@ StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int
   context.store.finish_gradients();
   add_gradient_squares(context.store, context.ops, sums.squares);
   sums.over(context.world);
+  check_collective_order(context.world, context.store.collective_order(),
+                         [&](std::size_t unit) { return context.store.layout(unit).unit().name; });
 
   const GradientScale scale = gradient_scale(sums.squares.value(), sums.tokens, context.config.optim.grad_clip);
   StepResult result;

@@ -45,6 +45,7 @@ class RecordingStore final : public WeightStore {
   [[nodiscard]] bool keeps_full() const override { return keeps_full_; }
   [[nodiscard]] FlatRange counted_range(std::size_t) const override { return {}; }
   [[nodiscard]] const StoreCounters& counters() const override { return counters_; }
+  [[nodiscard]] const CollectiveOrder& collective_order() const override { return order_; }
 
   std::string events;
 
@@ -55,6 +56,7 @@ class RecordingStore final : public WeightStore {
   int held_ = 0;
   FlatLayout layout_{UnitSpec{}, 1};
   StoreCounters counters_;
+  CollectiveOrder order_;
 };
 
 std::string events_of(int prefetch, std::vector<std::size_t> uses, bool keeps_full = false) {

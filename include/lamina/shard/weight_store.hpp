@@ -16,6 +16,7 @@
 
 #include <lamina/comm/fabric_set.hpp>
 #include <lamina/device/device.hpp>
+#include <lamina/shard/collective_order.hpp>
 #include <lamina/shard/flat_layout.hpp>
 #include <lamina/shard/store_plan.hpp>
 
@@ -67,6 +68,8 @@ class WeightStore {
   [[nodiscard]] virtual FlatRange counted_range(std::size_t unit) const = 0;
 
   [[nodiscard]] virtual const StoreCounters& counters() const = 0;
+  // What this rank has asked of the fabrics since clear_gradients().
+  [[nodiscard]] virtual const CollectiveOrder& collective_order() const = 0;
 };
 
 // The one factory of stores. Allocates everything; collective. `device` and `fabrics` must outlive the store. Weights

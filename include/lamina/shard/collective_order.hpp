@@ -1,0 +1,36 @@
+// What a rank has asked of its fabrics in a step, in order. All ranks must ask the same: train compares once a step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lamina {
+
+enum class CollectiveKind : std::uint8_t { gather, reduce, finish_gradients, publish };
+
+class CollectiveOrder {
+ public:
+  struct Entry {
+    CollectiveKind kind = CollectiveKind::gather;
+    std::uint32_t unit = 0;
+    bool operator==(const Entry&) const = default;
+  };
+
+  void note(CollectiveKind kind, std::size_t unit) { entries_.push_back({kind, static_cast<std::uint32_t>(unit)}); }
+  void clear() { entries_.clear(); }
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  // XXH3-64 of the entries.
+  [[nodiscard]] std::uint64_t hash() const;
+
+  // All entries as text, to be sent to another rank, and back.
+  [[nodiscard]] std::string to_text() const;
+  [[nodiscard]] static CollectiveOrder from_text(const std::string& text);
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+[[nodiscard]] const char* name_of(CollectiveKind kind);
+
+}  // namespace lamina
