@@ -60,6 +60,7 @@ Work work_of(const SimulationRates& rates, const RunConfig& config, const ModelP
     work.shape.stages.push_back({stage.unit, stage.backward_needs_weights});
   }
   work.shape.buckets.assign(plan.units.size(), 1);
+  work.shape.root = plan.root;
   work.shape.prefetch = static_cast<std::size_t>(store.prefetch);
   work.shape.keep_full = store.keep_full;
   return work;

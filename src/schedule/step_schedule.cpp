@@ -17,49 +17,92 @@ void check_shape(const ScheduleShape& shape) {
   for (const ScheduledStage& stage : shape.stages) {
     require(stage.unit < shape.buckets.size(), "every unit of a schedule has a number of buckets");
   }
+  require(!shape.root || *shape.root < shape.buckets.size(), "the root is a unit of the schedule");
   require(std::ranges::all_of(shape.buckets, [](std::size_t n) { return n >= 1; }), "a unit has at least one bucket");
 }
 
-// One use of a unit's gathered weights.
-struct Use {
-  std::size_t stage = 0;
+// One stage of one pass. The last stage's forward runs its backward, too.
+struct Visit {
+  std::size_t stage = 0, unit = 0;
   bool in_backward = false;
+  bool needs_weights = true, writes_gradient = false;
+  bool begins_use = false, ends_use = false;
+  std::size_t first_bucket = 0, end_bucket = 0;  // these become final here
 };
 
-// The forward's, then the backward's. The last stage's backward belongs to its forward's use.
-std::vector<Use> uses_of(const ScheduleShape& shape) {
-  std::vector<Use> uses;
-  for (std::size_t stage = 0; stage < shape.stages.size(); ++stage) uses.push_back({stage, false});
-  for (std::size_t stage = shape.stages.size() - 1; stage-- > 0;) {
-    if (shape.stages[stage].backward_needs_weights) uses.push_back({stage, true});
+void mark_uses(std::vector<Visit>& visits, const ScheduleShape& shape) {
+  Visit* last = nullptr;
+  for (Visit& visit : visits) {
+    if (!visit.needs_weights || visit.unit == shape.root) continue;
+    visit.begins_use = last == nullptr || last->unit != visit.unit;
+    if (last != nullptr) last->ends_use = visit.begins_use;
+    last = &visit;
   }
-  return uses;
+  if (last != nullptr) last->ends_use = true;
+}
+
+// Spreads each unit's buckets evenly over the last row of visits that write its gradient.
+void mark_buckets(std::vector<Visit>& visits, const ScheduleShape& shape) {
+  std::vector<bool> marked(shape.buckets.size(), false);
+  for (std::size_t end = visits.size(); end > 0;) {
+    const std::size_t unit = visits[end - 1].unit;
+    std::size_t begin = end;
+    while (begin > 0 && visits[begin - 1].unit == unit && visits[begin - 1].writes_gradient) --begin;
+    for (std::size_t i = begin; i < end && !marked[unit]; ++i) {
+      visits[i].first_bucket = shape.buckets[unit] * (i - begin) / (end - begin);
+      visits[i].end_bucket = shape.buckets[unit] * (i - begin + 1) / (end - begin);
+    }
+    marked[unit] = marked[unit] || begin < end;
+    end = begin < end ? begin : end - 1;
+  }
+}
+
+std::vector<Visit> visits_of(const ScheduleShape& shape) {
+  std::vector<Visit> visits;
+  const std::size_t count = shape.stages.size();
+  for (std::size_t stage = 0; stage < count; ++stage) {
+    visits.push_back({.stage = stage, .unit = shape.stages[stage].unit, .writes_gradient = stage + 1 == count});
+  }
+  for (std::size_t stage = count - 1; stage-- > 0;) {
+    visits.push_back({.stage = stage,
+                      .unit = shape.stages[stage].unit,
+                      .in_backward = true,
+                      .needs_weights = shape.stages[stage].backward_needs_weights,
+                      .writes_gradient = true});
+  }
+  mark_uses(visits, shape);
+  mark_buckets(visits, shape);
+  return visits;
 }
 
 class Builder {
  public:
   explicit Builder(const ScheduleShape& shape)
       : shape_(shape),
-        uses_(uses_of(shape)),
+        visits_(visits_of(shape)),
         last_use_end_(shape.buckets.size(), nothing),
         full_(shape.buckets.size(), nothing),
-        slots_(shape.gradient_slots) {}
+        slots_(shape.gradient_slots) {
+    for (const Visit& visit : visits_) {
+      if (visit.begins_use) uses_.push_back(visit.unit);
+    }
+  }
 
   std::vector<Operation> build() {
-    const std::size_t last = shape_.stages.size() - 1;
-    for (std::size_t stage = 0; stage <= last; ++stage) {
-      const std::size_t gathered = begin_use();
-      add({.kind = OperationKind::forward, .stream = StreamKind::compute, .stage = stage}, {gathered});
-      if (stage == last) add_backward(last, gathered);
-      end_use();
-      if (stage == last) add_reductions(last);
+    if (shape_.root) full_[*shape_.root] = add_gather(*shape_.root, visits_.front(), {});
+    for (const Visit& visit : visits_) {
+      if (visit.begins_use) begin_use(visit);
+      std::size_t gathered = visit.needs_weights ? full_[visit.unit] : nothing;
+      if (!visit.in_backward) {
+        add({.kind = OperationKind::forward, .stream = StreamKind::compute, .unit = visit.unit, .stage = visit.stage},
+            {gathered});
+        gathered = nothing;  // waited for
+      }
+      if (visit.writes_gradient) add_backward(visit, gathered);
+      if (visit.ends_use) end_use(visit);
+      if (visit.writes_gradient) add_reductions(visit);
     }
-    for (std::size_t stage = last; stage-- > 0;) {
-      const bool gathers = shape_.stages[stage].backward_needs_weights;
-      add_backward(stage, gathers ? begin_use() : nothing);
-      if (gathers) end_use();
-      add_reductions(stage);
-    }
+    if (shape_.root) add_release(*shape_.root, visits_.back());
     return std::move(operations_);
   }
 
@@ -70,7 +113,6 @@ class Builder {
   };
 
   std::size_t add(Operation operation, std::initializer_list<std::size_t> waits) {
-    operation.unit = shape_.stages[operation.stage].unit;
     for (const std::size_t wait : waits) {
       if (wait != nothing) operation.waits.push_back(wait);
     }
@@ -79,46 +121,43 @@ class Builder {
     return operations_.size() - 1;
   }
 
-  [[nodiscard]] std::size_t unit_of(const Use& use) const { return shape_.stages[use.stage].unit; }
-
-  // The gather that the next use waits for. It stands beside its use in the list; the gather stream runs ahead of the
-  // compute stream as far as the slots allow.
-  std::size_t begin_use() {
-    const Use& use = uses_[use_ends_.size()];
-    const std::size_t unit = unit_of(use);
-    if (full_[unit] != nothing) return full_[unit];
-    const std::size_t slots = shape_.prefetch + 1, index = use_ends_.size();
-    full_[unit] = add({.kind = OperationKind::gather,
-                       .stream = StreamKind::gather,
-                       .stage = use.stage,
-                       .in_backward = use.in_backward},
-                      {index >= slots ? use_ends_[index - slots] : nothing, last_use_end_[unit]});
-    return full_[unit];
+  std::size_t add_gather(std::size_t unit, const Visit& first, std::initializer_list<std::size_t> waits) {
+    return add({.kind = OperationKind::gather,
+                .stream = StreamKind::gather,
+                .unit = unit,
+                .stage = first.stage,
+                .in_backward = first.in_backward},
+               waits);
   }
 
-  void end_use() {
-    const std::size_t index = use_ends_.size();
-    const Use& use = uses_[index];
-    const std::size_t unit = unit_of(use);
-    const bool used_later = std::any_of(uses_.begin() + static_cast<std::ptrdiff_t>(index) + 1, uses_.end(),
-                                        [&](const Use& later) { return unit_of(later) == unit; });
+  std::size_t add_release(std::size_t unit, const Visit& last) {
+    return add({.kind = OperationKind::release,
+                .stream = StreamKind::compute,
+                .unit = unit,
+                .stage = last.stage,
+                .in_backward = last.in_backward},
+               {});
+  }
+
+  // Makes the unit of the next use full. The gather stands beside its use in the list; the gather stream runs ahead of
+  // the compute stream as far as the slots allow.
+  void begin_use(const Visit& visit) {
+    if (full_[visit.unit] != nothing) return;
+    const std::size_t slots = shape_.prefetch + 1, index = use_ends_.size();
+    full_[visit.unit] =
+        add_gather(visit.unit, visit, {index >= slots ? use_ends_[index - slots] : nothing, last_use_end_[visit.unit]});
+  }
+
+  void end_use(const Visit& visit) {
+    const auto later = uses_.begin() + static_cast<std::ptrdiff_t>(use_ends_.size()) + 1;
+    const bool used_later = std::find(later, uses_.end(), visit.unit) != uses_.end();
     std::size_t end = operations_.size() - 1;
     if (!shape_.keep_full || !used_later) {
-      end = add({.kind = OperationKind::release,
-                 .stream = StreamKind::compute,
-                 .stage = use.stage,
-                 .in_backward = use.in_backward},
-                {});
-      full_[unit] = nothing;
+      end = add_release(visit.unit, visit);
+      full_[visit.unit] = nothing;
     }
     use_ends_.push_back(end);
-    last_use_end_[unit] = end;
-  }
-
-  // Backwards run from the last stage to the first.
-  [[nodiscard]] bool completes_gradient(std::size_t stage) const {
-    return std::none_of(shape_.stages.begin(), shape_.stages.begin() + static_cast<std::ptrdiff_t>(stage),
-                        [&](const ScheduledStage& other) { return other.unit == shape_.stages[stage].unit; });
+    last_use_end_[visit.unit] = end;
   }
 
   // The operation that must be over before the unit's gradient may be written: the slot that was emptied first is
@@ -135,15 +174,15 @@ class Builder {
     return chosen->reduced;
   }
 
-  void add_backward(std::size_t stage, std::size_t gathered) {
-    const std::size_t unit = shape_.stages[stage].unit;
-    const std::size_t parts = completes_gradient(stage) ? shape_.buckets[unit] : 1;
-    const std::size_t slot_free = open_gradient(unit);
+  void add_backward(const Visit& visit, std::size_t gathered) {
+    const std::size_t parts = std::max<std::size_t>(1, visit.end_bucket - visit.first_bucket);
+    const std::size_t slot_free = open_gradient(visit.unit);
     first_part_ = operations_.size();
     for (std::size_t part = 0; part < parts; ++part) {
       add({.kind = OperationKind::backward,
            .stream = StreamKind::compute,
-           .stage = stage,
+           .unit = visit.unit,
+           .stage = visit.stage,
            .in_backward = true,
            .part = part,
            .parts = parts},
@@ -151,26 +190,28 @@ class Builder {
     }
   }
 
-  void add_reductions(std::size_t stage) {
-    if (!completes_gradient(stage)) return;
-    const std::size_t unit = shape_.stages[stage].unit, parts = shape_.buckets[unit];
-    std::size_t last = nothing;
-    for (std::size_t part = 0; part < parts; ++part) {
-      last = add({.kind = OperationKind::reduce,
-                  .stream = StreamKind::reduce,
-                  .stage = stage,
-                  .in_backward = true,
-                  .part = part,
-                  .parts = parts},
-                 {first_part_ + part});
-    }
-    for (GradientSlot& slot : slots_) {
-      if (slot.unit == unit) slot = {nothing, last};
+  // Of the buckets that the newest backward made final.
+  void add_reductions(const Visit& visit) {
+    const std::size_t buckets = shape_.buckets[visit.unit];
+    for (std::size_t bucket = visit.first_bucket; bucket < visit.end_bucket; ++bucket) {
+      const std::size_t reduced = add({.kind = OperationKind::reduce,
+                                       .stream = StreamKind::reduce,
+                                       .unit = visit.unit,
+                                       .stage = visit.stage,
+                                       .in_backward = true,
+                                       .part = bucket,
+                                       .parts = buckets},
+                                      {first_part_ + bucket - visit.first_bucket});
+      if (bucket + 1 < buckets) continue;
+      for (GradientSlot& slot : slots_) {
+        if (slot.unit == visit.unit) slot = {nothing, reduced};
+      }
     }
   }
 
   const ScheduleShape& shape_;
-  std::vector<Use> uses_;
+  std::vector<Visit> visits_;
+  std::vector<std::size_t> uses_;  // units of the uses, in order
   std::vector<Operation> operations_;
   std::vector<std::size_t> use_ends_;      // by use: the operation whose end frees its slot
   std::vector<std::size_t> last_use_end_;  // by unit

@@ -83,6 +83,16 @@ TEST_F(PlanProgram, SimulatesOverlap) {
   EXPECT_DOUBLE_EQ(std::stod(row(text, "whole unit").at(1)), overlapped[2]);
 }
 
+TEST_F(PlanProgram, SimulatesEveryStrategyAndRuleOfUnits) {
+  for (const char* strategy : {"no_shard", "shard_optimizer", "shard_grad_op", "full", "hybrid", "hybrid_optimizer"}) {
+    for (const char* units : {"layer", "block", "size:5000", "layers:2"}) {
+      const std::string text = plan(std::string("--ranks 4 --nodes 2 --simulate --parallel.strategy ") + strategy +
+                                    " --parallel.units " + units);
+      EXPECT_LE(times(text, "with overlap")[2], times(text, "without overlap")[2]) << strategy << " " << units;
+    }
+  }
+}
+
 TEST_F(PlanProgram, OneRankOnlyComputes) {
   const std::string text = plan("--simulate --gflops 0.5");
   const auto in_turn = times(text, "without overlap"), overlapped = times(text, "with overlap");

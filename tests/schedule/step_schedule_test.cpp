@@ -126,6 +126,38 @@ TEST(StepSchedule, KeptUnitsAreGatheredOnce) {
   }
 }
 
+TEST(StepSchedule, NeighboursInAUnitShareAUseAndTheBuckets) {
+  ScheduleShape shape;
+  shape.stages = {{0, false}, {1, true}, {1, true}, {2, true}};
+  shape.buckets = {1, 4, 1};
+  const std::vector<std::string> expected{
+      "gather 0",       "forward 0",      "release 0",      "gather 1",     "forward 1",    "forward 2",
+      "release 1",      "gather 2",       "forward 3",      "backward 3",   "release 2",    "reduce 2",
+      "gather 1",       "backward 2 1/2", "backward 2 2/2", "reduce 1 1/4", "reduce 1 2/4", "backward 1 1/2",
+      "backward 1 2/2", "release 1",      "reduce 1 3/4",   "reduce 1 4/4", "backward 0",   "reduce 0"};
+  const auto schedule = micro_step_schedule(shape);
+  EXPECT_EQ(names(schedule), expected);
+  EXPECT_THAT(waits_of(schedule, "reduce 1 3/4"), testing::ElementsAre("backward 1 1/2"));
+  shape.buckets = {1, 1, 1};  // one bucket is final with the unit's last backward
+  EXPECT_THAT(waits_of(micro_step_schedule(shape), "reduce 1"), testing::ElementsAre("backward 1"));
+}
+
+TEST(StepSchedule, TheRootStaysFull) {
+  ScheduleShape shape;
+  shape.stages = {{2, false}, {0, true}, {1, true}, {2, true}};  // embedding and head in the root
+  shape.buckets = {1, 1, 1};
+  shape.root = 2;
+  const std::vector<std::string> expected{"gather 2",  "forward 0",  "gather 0",  "forward 1",  "release 0",
+                                          "gather 1",  "forward 2",  "forward 3", "backward 3", "backward 2",
+                                          "release 1", "reduce 1",   "gather 0",  "backward 1", "release 0",
+                                          "reduce 0",  "backward 0", "reduce 2",  "release 2"};
+  const auto schedule = micro_step_schedule(shape);
+  EXPECT_EQ(names(schedule), expected);
+  EXPECT_THAT(waits_of(schedule, "forward 3"), testing::ElementsAre("gather 2"));
+  shape.root = 3;
+  EXPECT_THROW(static_cast<void>(micro_step_schedule(shape)), InternalError);
+}
+
 TEST(StepSchedule, WithoutOverlapEveryOperationWaitsForTheOneBefore) {
   ScheduleShape shape = plain(3, 2);
   shape.overlap = false;

@@ -3,18 +3,20 @@
 //
 // Operations of one stream run one after another in the order of the list; streams run at the same time. The rules:
 // - gather: before each use of a unit's weights. A use is a stage's forward or backward; the last stage (the head) runs
-//   both on one gather. There are prefetch + 1 parameter slots: a gather waits until the use that many uses before it
-//   is over, and until the last use of its own unit is.
-// - compute: waits for its gather. A stage's backward is cut into as many equal parts as its unit has buckets if it is
-//   the last to write the unit's gradient.
-// - reduce: bucket i of n waits for part i of that backward: it is final at the fraction (i + 1) / n. A unit that
-//   several stages write (tied embedding and head) is reduced after the last of them.
+//   both on one gather, and neighbours in the same unit share a use, also across stages that only need the root. There
+//   are prefetch + 1 parameter slots: a gather waits until the use that many uses before it is over, and until the last
+//   use of its own unit is. The root is gathered first and stays.
+// - compute: waits for its gather.
+// - reduce: bucket i of n is final at the fraction (i + 1) / n of the unit's backward, which is cut into parts to show
+//   it; with several stages in a row each makes its share of the buckets final, and where other stages come between the
+//   unit's own (tied embedding and head), all of them become final in the last row.
 // - back-pressure: a backward that opens a unit's gradient waits until the last bucket of the slot's former unit is
 //   reduced.
 // - without overlap every operation waits for the one before it, on whatever stream.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace lamina {
@@ -29,7 +31,7 @@ struct Operation {
   OperationKind kind = OperationKind::gather;
   StreamKind stream = StreamKind::gather;
   std::size_t unit = 0;
-  std::size_t stage = 0;                // of a reduce: the stage whose backward completes the gradient
+  std::size_t stage = 0;                // of a reduce: the stage whose backward makes the bucket final
   bool in_backward = false;             // of a gather: its use is a backward; true for backward and reduce
   std::size_t part = 0, parts = 1;      // of a backward or a reduce: bucket `part` of `parts`
   std::vector<std::size_t> waits = {};  // places in the list, all before its own, whose end it waits for
@@ -43,6 +45,7 @@ struct ScheduledStage {
 struct ScheduleShape {
   std::vector<ScheduledStage> stages;  // in the order of the forward pass; at least one
   std::vector<std::size_t> buckets;    // of each unit's gradient, at least 1 each
+  std::optional<std::size_t> root;     // a unit that stays full all the time
   std::size_t prefetch = 1;            // later uses whose gathers may be under way
   std::size_t gradient_slots = 2;      // units whose gradients may exist at once
   bool keep_full = false;              // a gathered unit stays until its last use: one gather a unit
