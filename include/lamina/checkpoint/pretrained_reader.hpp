@@ -24,6 +24,8 @@ class PretrainedReader {
   ~PretrainedReader();
   PretrainedReader(PretrainedReader&&) noexcept;
   PretrainedReader& operator=(PretrainedReader&&) noexcept;
+  PretrainedReader(const PretrainedReader&) = delete;
+  PretrainedReader& operator=(const PretrainedReader&) = delete;
 
   // Fills `out` (range.length() floats) with the elements of `range` of the target's unit; padding becomes 0.
   void read(const FlatLayout& target, FlatRange range, std::span<float> out);

@@ -26,6 +26,8 @@ class ShardReader {
   ~ShardReader();
   ShardReader(ShardReader&&) noexcept;
   ShardReader& operator=(ShardReader&&) noexcept;
+  ShardReader(const ShardReader&) = delete;
+  ShardReader& operator=(const ShardReader&) = delete;
 
   [[nodiscard]] const Manifest& manifest() const;
   [[nodiscard]] const std::filesystem::path& folder() const;

@@ -32,6 +32,8 @@ class Request {
   Request();
   Request(Request&& other) noexcept;
   Request& operator=(Request&& other) noexcept;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
   ~Request();
   // True when complete or never started; drives MPI's progress.
   [[nodiscard]] bool test();
@@ -48,6 +50,8 @@ class Communicator {
   [[nodiscard]] static Communicator world(std::chrono::duration<double> deadline);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
 
   [[nodiscard]] int rank() const;
@@ -95,6 +99,8 @@ class SharedMemory {
   SharedMemory(const Communicator& node, std::size_t bytes);
   SharedMemory(SharedMemory&&) noexcept;
   SharedMemory& operator=(SharedMemory&&) noexcept;
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
   ~SharedMemory();
 
   [[nodiscard]] std::byte* part(int rank) const;  // where `rank`'s contribution begins in this process

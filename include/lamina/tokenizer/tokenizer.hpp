@@ -28,6 +28,8 @@ class TokenizerWorkspace {
  public:
   TokenizerWorkspace(TokenizerWorkspace&&) noexcept;
   TokenizerWorkspace& operator=(TokenizerWorkspace&&) noexcept;
+  TokenizerWorkspace(const TokenizerWorkspace&) = delete;
+  TokenizerWorkspace& operator=(const TokenizerWorkspace&) = delete;
   ~TokenizerWorkspace();
 
  private:
@@ -52,6 +54,8 @@ class Tokenizer {
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
   ~Tokenizer();
 
   // Ids of `text`. `add_special_tokens` adds what the post-processor's template asks for (such as a beginning-of-text
