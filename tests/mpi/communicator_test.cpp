@@ -1,4 +1,6 @@
 #include <array>
+#include <filesystem>
+#include <set>
 
 #include <lamina/base/error.hpp>
 #include <lamina/mpi/communicator.hpp>
@@ -94,6 +96,31 @@ TEST(SharedMemory, EveryRankSeesEveryPart) {
     EXPECT_EQ(memory.part(rank)[4999], static_cast<std::byte>(rank + 1));
   }
   comm.barrier("reads");
+}
+
+// A job that is killed must not leave its slots' memory behind on the node.
+TEST(SharedMemory, HasNoNameThatWouldOutliveTheProcesses) {
+  const Communicator comm = world();
+  const auto named_files = [] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+      // This job's windows: other tests may make their own at the same time, but not of this size.
+      std::error_code gone;
+      const auto size = entry.file_size(gone);
+      if (!gone && size > 12'345'678 && size < 12'345'678 + 5 * 12'345'678 / 100) names.insert(entry.path());
+    }
+    return names;
+  };
+  {
+    const Communicator node = comm.split_by_node();
+    const SharedMemory memory(node, node.rank() == 0 ? 12'345'678 : 0);
+    memory.part(0)[12'000'000] = std::byte{1};
+    comm.barrier("the memory");
+    EXPECT_TRUE(named_files().empty());
+    comm.barrier("the look");
+  }
+  comm.barrier("the end of the memory");
+  EXPECT_TRUE(named_files().empty());
 }
 
 }  // namespace
