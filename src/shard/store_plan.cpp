@@ -40,6 +40,11 @@ int shard_group_size(const ParallelSection& parallel, const Topology& topology) 
                               "use it with strategy hybrid or hybrid_optimizer"));
   }
   const bool replicated = parallel.strategy == Strategy::no_shard || parallel.strategy == Strategy::shard_optimizer;
+  if (replicated && parallel.reshard_after_forward != Reshard::yes) {
+    throw UsageError(one_line("parallel.reshard_after_forward is set",
+                              fmt::format("strategy {} keeps all weights on every rank", name_of(parallel.strategy)),
+                              "leave it out, or use a strategy that shards weights"));
+  }
   return replicated ? 1 : topology.world_size();
 }
 

@@ -29,6 +29,16 @@ TEST_F(BadInput, OfTheCommandLine) {
   expect_refusal(64, {"compute.backend", "LAMINA_CUDA=ON"}, "--compute.backend cuda");
 }
 
+TEST_F(BadInput, OfTheSharding) {
+  expect_refusal(64, {"shard_size", "3 ranks"}, "--parallel.strategy hybrid --parallel.shard_size 2");
+  expect_refusal(64, {"shard_size", "full"}, "--parallel.shard_size 3");
+  expect_refusal(64, {"reshard_after_forward", "no_shard"},
+                 "--parallel.strategy no_shard --parallel.reshard_after_forward no");
+  expect_refusal(64, {"parallel.units", "layers:0"}, "--parallel.units layers:0");
+  expect_refusal(64, {"parallel.units", "blocks"}, "--parallel.units blocks");
+  expect_refusal(64, {"pretend_nodes"}, "--run.pretend_nodes 2");
+}
+
 TEST_F(BadInput, OfTheBatch) {
   expect_refusal(64, {"global_batch"}, "--train.global_batch 10");
   expect_refusal(64, {"global_batch"}, "--train.global_batch 2");  // more ranks than sequences
