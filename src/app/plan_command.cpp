@@ -12,6 +12,7 @@
 #include <lamina/config/validate.hpp>
 #include <lamina/model/model_config.hpp>
 #include <lamina/model/model_runner.hpp>
+#include <lamina/optim/optimizer.hpp>
 #include <lamina/shard/flat_layout.hpp>
 #include <lamina/train/step_plan.hpp>
 
@@ -106,8 +107,8 @@ void print_step(const RunConfig& config, const ModelPlan& plan, const StorePlan&
   const double tokens = static_cast<double>(config.train.global_batch * config.data.seq_len);
   fmt::print("\nstep: {} tokens in {} micro-step(s), {:.3g} floating-point operations (6N + 6Lhs)\n", tokens,
              micro_steps, flops_per_token(plan.config, config.data.seq_len) * tokens);
-  fmt::print("memory of a rank: {} of shards (parameters, two moments, gradient sums), {} of activations\n",
-             human_bytes(state_bytes(store, topology.world_size())),
+  fmt::print("memory of a rank: {} of shards (parameters, {} moment(s), gradient sums), {} of activations\n",
+             human_bytes(state_bytes(store, topology.world_size())), store.moments,
              human_bytes(ModelRunner::activation_bytes(plan, config.train.micro_batch, config.data.seq_len, true)));
   fmt::print("memory of a node: {} of slots for gathered units and gradients\n",
              human_bytes(slot_bytes_of_node(store, mesh, order)));
@@ -147,7 +148,9 @@ int plan_command(std::vector<std::string> arguments) {
   const bool by_rank = run.config.reduction.order == ReductionOrder::rank ||
                        (run.config.reduction.order == ReductionOrder::automatic && topology.node_count() == 1);
   const SumOrder order = by_rank ? SumOrder::rank : SumOrder::hierarchical;
-  const StorePlan store = make_store_plan(run.config.parallel, plan.units, plan.root ? 1 : 0, topology, order);
+  StorePlan store = make_store_plan(run.config.parallel, plan.units, plan.root ? 1 : 0, topology, order);
+  store.moments = moment_count(run.config.optim);
+  static_cast<void>(make_optimizer(run.config.optim, plan.units));  // refuses groups that match nothing
   const Mesh mesh(topology, store.shard_size);
   fmt::print("{} on {} rank(s), {} node(s), strategy {}, shard groups of {}, prefetch {}\n\n", run.config.model.path,
              own.ranks, own.nodes, name_of(run.config.parallel.strategy), mesh.shard_size(),

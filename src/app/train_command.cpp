@@ -49,7 +49,7 @@ class TrainRun {
     build_engine(topology);
     RunState state = start_state();
     note_stop_signals();
-    const TrainContext context{config_, *plan_, world_, *backend_.ops, *runner_, *store_};
+    const TrainContext context{config_, *plan_, world_, *backend_.ops, *runner_, *store_, *optimizer_};
     const TrainEnd end = train(
         context, data_->loaders(), *checkpointer_, state, [] { return stop_signal_seen(); }, stderr_reaches_terminal());
     if (end == TrainEnd::finished) log_info(fmt::format("done: {} steps, {} tokens", state.step, state.tokens_seen));
@@ -75,6 +75,7 @@ class TrainRun {
                                       "lower data.seq_len"));
           }
           plan_.emplace(make_model_plan(model, parse_unit_rule(config_.parallel.units)));
+          optimizer_ = make_optimizer(config_.optim, plan_->units);
           model_json_ = read_file(std::filesystem::path(config_.model.path) / "config.json");
           const TokenizerChoice choice = choose_tokenizer(config_.data.tokenizer, config_.model.path);
           data_ = std::make_unique<RunData>(config_, model, choice);
@@ -117,6 +118,7 @@ class TrainRun {
     world_.agree(
         [&] { store_plan = make_store_plan(config_.parallel, plan_->units, plan_->root ? 1 : 0, topology, order); },
         "the strategy");
+    store_plan->moments = moment_count(config_.optim);
     const Mesh mesh(topology, store_plan->shard_size);
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
     report_plan(*store_plan, mesh, order);
@@ -193,6 +195,7 @@ class TrainRun {
   std::vector<SideFile> side_files_;
   std::unique_ptr<RunData> data_;
   Backend backend_;
+  std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<FabricSet> fabrics_;
   std::unique_ptr<WeightStore> store_;
   std::unique_ptr<ModelRunner> runner_;

@@ -44,7 +44,7 @@ json slice_to_json(const SliceRecord& slice) {
       {"unit", slice.unit}, {"begin", slice.range.begin}, {"end", slice.range.end}, {"param", hex(slice.param)}};
   if (slice.moments) {
     object["exp_avg"] = hex(slice.moments->exp_avg);
-    object["exp_avg_sq"] = hex(slice.moments->exp_avg_sq);
+    if (slice.moments->exp_avg_sq) object["exp_avg_sq"] = hex(*slice.moments->exp_avg_sq);
   }
   return object;
 }
@@ -125,7 +125,8 @@ SliceRecord slice_from_json(const json& object) {
   slice.range = {integer<std::int64_t>(object, "begin"), integer<std::int64_t>(object, "end")};
   slice.param = checksum(object, "param");
   if (object.contains("exp_avg") || object.contains("exp_avg_sq")) {
-    slice.moments = MomentChecksums{checksum(object, "exp_avg"), checksum(object, "exp_avg_sq")};
+    slice.moments = MomentChecksums{checksum(object, "exp_avg"), std::nullopt};
+    if (object.contains("exp_avg_sq")) slice.moments->exp_avg_sq = checksum(object, "exp_avg_sq");
   }
   return slice;
 }
@@ -146,6 +147,7 @@ void read_values(const json& object, Manifest& manifest) {
   manifest.shard_count = integer<std::int64_t>(object, "shard_count");
   manifest.alignment = integer<std::int64_t>(object, "alignment");
   manifest.strategy = text(object, "strategy");
+  if (object.contains("optimizer")) manifest.optimizer = text(object, "optimizer");
   manifest.optimizer_step = integer<std::int64_t>(object, "optimizer_step");
   manifest.seed = integer<std::uint64_t>(object, "seed");
   manifest.next_sample = integer<std::uint64_t>(object, "next_sample");
@@ -213,6 +215,7 @@ std::string to_json(const Manifest& manifest) {
                  {"alignment", manifest.alignment},
                  {"strategy", manifest.strategy},
                  {"units", std::move(units)},
+                 {"optimizer", manifest.optimizer},
                  {"optimizer_step", manifest.optimizer_step},
                  {"seed", manifest.seed},
                  {"next_sample", manifest.next_sample},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <list>
+#include <optional>
 #include <unordered_map>
 
 #include <lamina/base/check.hpp>
@@ -30,8 +31,10 @@ struct HeldRange {
   const SliceRecord* slice = nullptr;
 };
 
-std::uint64_t checksum_of(const SliceRecord& slice, StateKind kind) {
+// None where the slice was saved without that kind of state.
+std::optional<std::uint64_t> checksum_of(const SliceRecord& slice, StateKind kind) {
   if (kind == StateKind::param) return slice.param;
+  if (!slice.moments) return std::nullopt;
   return kind == StateKind::exp_avg ? slice.moments->exp_avg : slice.moments->exp_avg_sq;
 }
 
@@ -88,10 +91,10 @@ struct ShardReader::State {
   }
 
   hdf5::Dataset dataset(std::size_t index, const SliceRecord& slice, StateKind kind) {
-    if (kind != StateKind::param && !slice.moments) {
+    if (!checksum_of(slice, kind)) {
       throw CheckpointError(one_line(fmt::format("cannot read {} of unit {} from {}", name_of(kind),
                                                  manifest.units[slice.unit].name, folder.string()),
-                                     "it was saved without optimizer state"));
+                                     "it was saved without that state"));
     }
     hdf5::Dataset result = file(index).open_group(manifest.units[slice.unit].name).open_dataset(name_of(kind));
     if (result.elements() != slice.range.length()) {
@@ -148,10 +151,9 @@ struct ShardReader::State {
     const ShardFileRecord& record = manifest.files[index];
     check_size(record.name, record.bytes);
     for (const SliceRecord& slice : record.slices) {
-      verify_slice(index, slice, StateKind::param);
-      if (!slice.moments) continue;
-      verify_slice(index, slice, StateKind::exp_avg);
-      verify_slice(index, slice, StateKind::exp_avg_sq);
+      for (const StateKind kind : all_state_kinds) {
+        if (checksum_of(slice, kind)) verify_slice(index, slice, kind);
+      }
     }
   }
 
@@ -194,10 +196,10 @@ void ShardReader::check_units(std::span<const UnitSpec> units) const {
       one_line(fmt::format("cannot load {}", state_->folder.string()), difference, "use the model it was saved from"));
 }
 
-bool ShardReader::has_moments() const {
+bool ShardReader::has(StateKind kind) const {
   for (const auto& ranges : state_->held) {
     for (const HeldRange& held : ranges) {
-      if (!held.slice->moments) return false;
+      if (!checksum_of(*held.slice, kind)) return false;
     }
   }
   return true;

@@ -27,7 +27,10 @@ std::span<const float> values_of(const ShardSlice& slice, StateKind kind) {
   return {};
 }
 
-bool has_moments(const ShardSlice& slice) { return slice.range.length() == 0 || !slice.exp_avg.empty(); }
+// A slice without elements has all there could be.
+bool has(const ShardSlice& slice, StateKind kind) {
+  return slice.range.length() == 0 || !values_of(slice, kind).empty();
+}
 
 void check_slices(std::span<const UnitSpec> units, std::span<const ShardSlice> slices) {
   std::set<std::size_t> seen;
@@ -37,8 +40,8 @@ void check_slices(std::span<const UnitSpec> units, std::span<const ShardSlice> s
     require(slice.range.begin >= 0 && slice.range.end >= slice.range.begin &&
                 slice.range.end <= units[slice.unit].elements(),
             "write_shard_file: a range inside its unit, without padding");
-    require(slice.param.size() == length && slice.exp_avg.size() == slice.exp_avg_sq.size() &&
-                (slice.exp_avg.empty() || slice.exp_avg.size() == length),
+    require(slice.param.size() == length && (slice.exp_avg.empty() || slice.exp_avg.size() == length) &&
+                (slice.exp_avg_sq.empty() || slice.exp_avg_sq.size() == slice.exp_avg.size()),
             "write_shard_file: as many values as the range is long");
   }
 }
@@ -83,10 +86,11 @@ SliceRecord write_slice(hdf5::File& file, const UnitSpec& unit, const ShardSlice
   record.unit = slice.unit;
   record.range = slice.range;
   record.param = write_values(group, StateKind::param, slice.param);
-  if (has_moments(slice)) {
-    record.moments.emplace();
-    record.moments->exp_avg = write_values(group, StateKind::exp_avg, values_of(slice, StateKind::exp_avg));
-    record.moments->exp_avg_sq = write_values(group, StateKind::exp_avg_sq, values_of(slice, StateKind::exp_avg_sq));
+  if (has(slice, StateKind::exp_avg)) {
+    record.moments.emplace().exp_avg = write_values(group, StateKind::exp_avg, slice.exp_avg);
+    if (has(slice, StateKind::exp_avg_sq)) {
+      record.moments->exp_avg_sq = write_values(group, StateKind::exp_avg_sq, slice.exp_avg_sq);
+    }
   }
   group.close();
   return record;
@@ -109,7 +113,7 @@ void prove(const std::filesystem::path& path, std::span<const UnitSpec> units, c
     compare(group, StateKind::param, slice.param, staging);
     if (!slice.moments) continue;
     compare(group, StateKind::exp_avg, slice.moments->exp_avg, staging);
-    compare(group, StateKind::exp_avg_sq, slice.moments->exp_avg_sq, staging);
+    if (slice.moments->exp_avg_sq) compare(group, StateKind::exp_avg_sq, *slice.moments->exp_avg_sq, staging);
   }
 }
 

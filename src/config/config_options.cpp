@@ -86,6 +86,9 @@ void add_train(Options& out) {
 
 void add_optim(Options& out) {
   const auto in = [](auto member) { return field(&RunConfig::optim, member); };
+  out.push_back(choice_option("optim", "kind", {"adamw", "adam", "sgd", "lion"},
+                              "AdamW; Adam, whose decay enters the gradient; SGD; Lion (published with beta2 = 0.99)",
+                              in(&OptimSection::kind)));
   out.push_back(number_option("optim", "lr", "X > 0", "highest learning rate", in(&OptimSection::lr)));
   out.push_back(number_option("optim", "min_lr", "X >= 0", "learning rate at the end of the schedule",
                               in(&OptimSection::min_lr)));
@@ -95,14 +98,26 @@ void add_optim(Options& out) {
                               "learning rate after the warm-up", in(&OptimSection::schedule)));
   out.push_back(integer_option("optim", "decay", "steps of the final decay of wsd; 0: a fifth of all steps", from_zero,
                                in(&OptimSection::decay)));
+  out.push_back(number_option("optim", "beta1", "0 <= X < 1", "adamw, adam, lion: decay of the first moment",
+                              in(&OptimSection::beta1)));
+  out.push_back(number_option("optim", "beta2", "0 <= X < 1",
+                              "adamw, adam: decay of the second moment; lion: decay of its moment",
+                              in(&OptimSection::beta2)));
+  out.push_back(number_option("optim", "eps", "X > 0", "adamw, adam: added to the root of the second moment",
+                              in(&OptimSection::eps)));
+  out.push_back(number_option("optim", "momentum", "0 <= X < 1", "sgd: how much of the last update stays; 0: none",
+                              in(&OptimSection::momentum)));
   out.push_back(
-      number_option("optim", "beta1", "0 <= X < 1", "AdamW: decay of the first moment", in(&OptimSection::beta1)));
-  out.push_back(
-      number_option("optim", "beta2", "0 <= X < 1", "AdamW: decay of the second moment", in(&OptimSection::beta2)));
-  out.push_back(
-      number_option("optim", "eps", "X > 0", "AdamW: added to the root of the second moment", in(&OptimSection::eps)));
-  out.push_back(number_option("optim", "weight_decay", "X >= 0", "AdamW: decoupled decay, not of norms and biases",
+      switch_option("optim", "nesterov", "sgd: yes looks one momentum step ahead", in(&OptimSection::nesterov)));
+  out.push_back(number_option("optim", "weight_decay", "X >= 0",
+                              "decay of matrices, not of norms and biases: decoupled in adamw and lion, added to the "
+                              "gradient in adam and sgd",
                               in(&OptimSection::weight_decay)));
+  out.push_back(text_option("optim", "groups", "PATTERN[:lr=X][:decay=Y][, ...]",
+                            "settings for tensors by name (* = anything; the first match counts): lr multiplies the "
+                            "learning rate, decay replaces weight_decay, also for norms and biases; lr = 0 saves no "
+                            "memory or time: gradients and moments are still kept",
+                            in(&OptimSection::groups)));
   out.push_back(number_option("optim", "grad_clip", "X >= 0", "highest global gradient norm; 0: no clipping",
                               in(&OptimSection::grad_clip)));
 }

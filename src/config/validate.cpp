@@ -1,5 +1,6 @@
 #include <lamina/base/check.hpp>
 #include <lamina/base/error.hpp>
+#include <lamina/config/parameter_groups.hpp>
 #include <lamina/config/validate.hpp>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@ class Problems {
   void unless(bool sound, const std::string& problem, const std::string& why, const std::string& fix) {
     if (!sound) lines_.push_back(one_line(problem, why, fix));
   }
+  void add(std::string line) { lines_.push_back(std::move(line)); }
   [[nodiscard]] std::vector<std::string> take() { return std::move(lines_); }
 
  private:
@@ -61,8 +63,37 @@ void check_ranges(Problems& problems, const RunConfig& config) {
                   "set parallel.prefetch to 1");
 }
 
+// An option that the chosen kind does not read must have its default: nothing is ignored in silence.
+void check_optimizer_kind(Problems& problems, const OptimSection& o) {
+  const OptimSection unset;
+  const bool sgd = o.kind == OptimizerKind::sgd;
+  const auto unread = [&](const char* name, double value, double fallback, const char* readers) {
+    problems.unless(value == fallback, fmt::format("{} is {}", name, value),
+                    fmt::format("only optim.kind = {} reads it", readers), fmt::format("remove {}", name));
+  };
+  if (sgd) {
+    unread("optim.beta1", o.beta1, unset.beta1, "adamw, adam or lion");
+    unread("optim.beta2", o.beta2, unset.beta2, "adamw, adam or lion");
+  } else {
+    unread("optim.momentum", o.momentum, unset.momentum, "sgd");
+    problems.unless(!o.nesterov, "optim.nesterov is yes", "only optim.kind = sgd reads it",
+                    "set optim.nesterov to no, or optim.kind to sgd");
+  }
+  if (sgd || o.kind == OptimizerKind::lion) unread("optim.eps", o.eps, unset.eps, "adamw or adam");
+  problems.unless(o.momentum >= 0 && o.momentum < 1, fmt::format("optim.momentum is {}", o.momentum),
+                  "it must be at least 0 and below 1", "set optim.momentum within, such as 0.9");
+  problems.unless(!sgd || !o.nesterov || o.momentum > 0, "optim.nesterov is yes but optim.momentum is 0",
+                  "there is no momentum to look ahead with", "set optim.momentum, such as 0.9");
+  try {
+    static_cast<void>(parse_parameter_groups(o.groups));
+  } catch (const UsageError& error) {
+    problems.add(error.what());
+  }
+}
+
 void check_optim(Problems& problems, const RunConfig& config) {
   const OptimSection& o = config.optim;
+  check_optimizer_kind(problems, o);
   problems.unless(o.lr > 0, fmt::format("optim.lr is {}", o.lr), "a learning rate is above 0",
                   "set optim.lr, such as 3e-4");
   problems.unless(o.min_lr >= 0 && o.min_lr <= o.lr, fmt::format("optim.min_lr is {}", o.min_lr),

@@ -72,7 +72,7 @@ std::uint64_t state_bytes(const StorePlan& plan, int world_size) {
     const std::int64_t part = block * replicas;
     const std::int64_t optimized = plan.optimizer_over_world ? block : part;
     const std::int64_t summed = plan.optimizer_over_world && !plan.defer_replicas ? block : part;
-    floats += static_cast<std::uint64_t>(part + 2 * optimized + summed);
+    floats += static_cast<std::uint64_t>(part + plan.moments * optimized + summed);
   }
   return floats * sizeof(float);
 }

@@ -7,12 +7,40 @@
 #include <lamina/checkpoint/shard_reader.hpp>
 #include <lamina/checkpoint/shard_writer.hpp>
 #include <lamina/config/command_line.hpp>
+#include <lamina/optim/optimizer.hpp>
 #include <lamina/train/checkpointer.hpp>
 #include <lamina/train/initialise.hpp>
 
 #include <fmt/format.h>
 
 namespace lamina {
+
+namespace {
+
+// State of one kind means nothing to another: refused, never reinterpreted or dropped.
+void check_optimizer(const ShardReader& reader, const OptimSection& optim) {
+  const std::string folder = reader.folder().string();
+  const std::string_view kind = name_of(optim.kind);
+  if (reader.manifest().optimizer != kind) {
+    throw UsageError(
+        one_line(fmt::format("optim.kind is {} but {} was saved with {}", kind, folder, reader.manifest().optimizer),
+                 "the state of one optimizer means nothing to another",
+                 fmt::format("set optim.kind to {}, or start in another run.dir from weights exported by "
+                             "lamina-consolidate",
+                             reader.manifest().optimizer)));
+  }
+  const int held = (reader.has(StateKind::exp_avg) ? 1 : 0) + (reader.has(StateKind::exp_avg_sq) ? 1 : 0);
+  if (held == moment_count(optim)) return;
+  if (optim.kind == OptimizerKind::sgd) {
+    throw UsageError(one_line(fmt::format("optim.momentum is {} but {} was saved {} momentum", optim.momentum, folder,
+                                          held > 0 ? "with" : "without"),
+                              "a run cannot change that on its way", "set optim.momentum as it was"));
+  }
+  throw CheckpointError(one_line(fmt::format("{} holds no complete optimizer state", folder),
+                                 "training cannot continue from it", "use a checkpoint that lamina train wrote"));
+}
+
+}  // namespace
 
 Checkpointer::Checkpointer(const mpi::Communicator& world, WeightStore& store, const RunConfig& config,
                            std::string model_config_json, std::vector<SideFile> side_files)
@@ -31,8 +59,8 @@ ShardFileRecord Checkpointer::write_shards(const std::filesystem::path& folder) 
     const FlatRange range = store_.counted_range(unit);
     const auto begin = static_cast<std::size_t>(range.begin - shard.range.begin),
                length = static_cast<std::size_t>(range.length());
-    slices.push_back({unit, range, shard.param.subspan(begin, length), shard.exp_avg.subspan(begin, length),
-                      shard.exp_avg_sq.subspan(begin, length)});
+    const auto cut = [&](std::span<float> whole) { return whole.empty() ? whole : whole.subspan(begin, length); };
+    slices.push_back({unit, range, cut(shard.param), cut(shard.exp_avg), cut(shard.exp_avg_sq)});
   }
   return write_shard_file(folder, world_.rank(), units, slices);
 }
@@ -45,6 +73,7 @@ Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFil
   manifest.world_size = manifest.shard_count = world_.size();
   manifest.strategy = name_of(config_.parallel.strategy);
   for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) manifest.units.push_back(store_.layout(unit).unit());
+  manifest.optimizer = name_of(config_.optim.kind);
   manifest.seed = config_.run.seed;
   manifest.config_text = to_ini(config_);
   manifest.model_config_json = model_config_json_;
@@ -89,18 +118,15 @@ RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
         std::vector<UnitSpec> units;
         for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) units.push_back(store_.layout(unit).unit());
         reader.check_units(units);
-        if (!reader.has_moments()) {
-          throw CheckpointError(one_line(fmt::format("{} holds no optimizer state", checkpoint.string()),
-                                         "training cannot continue from it",
-                                         "use a checkpoint that lamina train wrote"));
-        }
+        check_optimizer(reader, config_.optim);
+        const int moments = moment_count(config_.optim);
         const FileShare share = file_share(reader.manifest().files.size(), world_.rank(), world_.size());
         reader.verify_files(share.first, share.count);
         for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) {
           const OptimizerShard shard = store_.optimizer_shard(unit);
           reader.read(store_.layout(unit), shard.range, StateKind::param, shard.param);
-          reader.read(store_.layout(unit), shard.range, StateKind::exp_avg, shard.exp_avg);
-          reader.read(store_.layout(unit), shard.range, StateKind::exp_avg_sq, shard.exp_avg_sq);
+          if (moments > 0) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg, shard.exp_avg);
+          if (moments > 1) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg_sq, shard.exp_avg_sq);
         }
         state = {reader.manifest().step, reader.manifest().next_sample, reader.manifest().tokens_seen};
       },

@@ -11,9 +11,11 @@ namespace lamina {
 std::string to_text(const ShardFileRecord& record) {
   std::string text = fmt::format("{} {} {}", record.name, record.bytes, record.slices.size());
   for (const SliceRecord& slice : record.slices) {
+    const bool first = slice.moments.has_value(), second = first && slice.moments->exp_avg_sq;
     text += fmt::format(" {} {} {} {} {}", slice.unit, slice.range.begin, slice.range.end, slice.param,
-                        slice.moments ? 1 : 0);
-    if (slice.moments) text += fmt::format(" {} {}", slice.moments->exp_avg, slice.moments->exp_avg_sq);
+                        (first ? 1 : 0) + (second ? 1 : 0));
+    if (first) text += fmt::format(" {}", slice.moments->exp_avg);
+    if (second) text += fmt::format(" {}", *slice.moments->exp_avg_sq);
   }
   return text;
 }
@@ -27,10 +29,8 @@ ShardFileRecord record_from_text(const std::string& text) {
     SliceRecord slice;
     int moments = 0;
     in >> slice.unit >> slice.range.begin >> slice.range.end >> slice.param >> moments;
-    if (moments != 0) {
-      slice.moments.emplace();
-      in >> slice.moments->exp_avg >> slice.moments->exp_avg_sq;
-    }
+    if (moments > 0) in >> slice.moments.emplace().exp_avg;
+    if (moments > 1) in >> slice.moments->exp_avg_sq.emplace();
     record.slices.push_back(slice);
   }
   require(!in.fail() && record.slices.size() == count, "a shard record arrives whole");

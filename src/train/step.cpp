@@ -2,7 +2,7 @@
 #include <vector>
 
 #include <lamina/base/error.hpp>
-#include <lamina/optim/adamw.hpp>
+#include <lamina/optim/gradient_scale.hpp>
 #include <lamina/optim/lr_schedule.hpp>
 #include <lamina/train/micro_step.hpp>
 #include <lamina/train/order_check.hpp>
@@ -79,7 +79,7 @@ StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int
   result.lr = learning_rate(context.config.optim, step, train.steps);
   result.stop_wanted = sums.stops > 0;
   refuse_not_finite(result);
-  adamw_step(context.store, context.ops, context.config.optim, step, result.lr, scale.scale);
+  context.optimizer.update(context.store, context.ops, {step, result.lr, scale.scale});
   return result;
 }
 

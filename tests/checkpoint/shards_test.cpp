@@ -31,7 +31,7 @@ TEST_F(Shards, AnyWorldReadsAnyCheckpoint) {
     const auto saved = test::save_sample(folder_.path(), writers, writers);
     ShardReader reader(saved);
     reader.check_units(test::sample_units());
-    EXPECT_TRUE(reader.has_moments());
+    EXPECT_TRUE(reader.has(StateKind::exp_avg) && reader.has(StateKind::exp_avg_sq));
     for (const std::int64_t readers : {1, 2, 3, 5, 6, 8, 400}) {
       for (const std::int64_t alignment : {std::int64_t{1}, std::int64_t{16}, FlatLayout::default_alignment}) {
         for (const UnitSpec& unit : test::sample_units()) {
@@ -154,12 +154,32 @@ TEST_F(Shards, KeepFrozenParametersWithoutMoments) {
   std::ofstream(folder_ / Manifest::file_name) << to_json(manifest);
   ShardReader reader(folder_.path());
   reader.verify_all();
-  EXPECT_FALSE(reader.has_moments());
+  EXPECT_FALSE(reader.has(StateKind::exp_avg));
   std::vector<float> read(3);
   reader.read_tensor("w", 0, StateKind::param, read);
   EXPECT_EQ(read, values);
   EXPECT_THAT(message_of<CheckpointError>([&] { reader.read_tensor("w", 0, StateKind::exp_avg, read); }),
-              HasSubstr("without optimizer state"));
+              HasSubstr("without that state"));
+}
+
+TEST_F(Shards, KeepOneMomentWithoutTheOther) {
+  const UnitSpec unit{"one", {{"w", {3}, true, {}}}};
+  const std::vector<float> values{1, 2, 3}, momentum{4, 5, 6};
+  const ShardSlice slice{0, {0, 3}, values, momentum, {}};
+  Manifest manifest = test::sample_manifest(1);
+  manifest.optimizer = "lion";
+  manifest.units = {unit};
+  manifest.files = {write_shard_file(folder_.path(), 0, manifest.units, std::span(&slice, 1))};
+  std::ofstream(folder_ / Manifest::file_name) << to_json(manifest);
+  ShardReader reader(folder_.path());
+  reader.verify_all();
+  EXPECT_EQ(reader.manifest().optimizer, "lion");
+  EXPECT_EQ(reader.manifest().files, manifest.files);
+  EXPECT_TRUE(reader.has(StateKind::exp_avg));
+  EXPECT_FALSE(reader.has(StateKind::exp_avg_sq));
+  std::vector<float> read(3);
+  reader.read_tensor("w", 0, StateKind::exp_avg, read);
+  EXPECT_EQ(read, momentum);
 }
 
 TEST(FileShare, CoversEveryFileOnce) {

@@ -43,6 +43,13 @@ TEST(Validate, EachRuleNamesItsKey) {
       {"optim.beta2", [](RunConfig& c) { c.optim.beta2 = -0.1; }},
       {"optim.eps", [](RunConfig& c) { c.optim.eps = 0; }},
       {"optim.weight_decay", [](RunConfig& c) { c.optim.weight_decay = -1; }},
+      {"optim.momentum", [](RunConfig& c) { c.optim.momentum = 0.9; }},
+      {"optim.momentum", [](RunConfig& c) { c.optim.kind = OptimizerKind::sgd, c.optim.momentum = 1; }},
+      {"optim.nesterov", [](RunConfig& c) { c.optim.nesterov = true; }},
+      {"optim.nesterov", [](RunConfig& c) { c.optim.kind = OptimizerKind::sgd, c.optim.nesterov = true; }},
+      {"optim.beta2", [](RunConfig& c) { c.optim.kind = OptimizerKind::sgd, c.optim.beta2 = 0.9; }},
+      {"optim.eps", [](RunConfig& c) { c.optim.kind = OptimizerKind::lion, c.optim.eps = 1e-6; }},
+      {"optim.groups", [](RunConfig& c) { c.optim.groups = "norm"; }},
       {"optim.grad_clip", [](RunConfig& c) { c.optim.grad_clip = -1; }},
       {"optim.warmup", [](RunConfig& c) { c.optim.warmup = 101; }},
       {"optim.decay", [](RunConfig& c) { c.optim.decay = 5; }},
@@ -54,6 +61,19 @@ TEST(Validate, EachRuleNamesItsKey) {
     spoil(config);
     EXPECT_THAT(config_problems(config, 2), Contains(HasSubstr(key))) << key;
   }
+}
+
+TEST(Validate, EachOptimizerKindIsSoundWithItsOwnOptions) {
+  RunConfig config = sound();
+  config.optim.groups = "*.norm.*:decay=0:lr=0.5";
+  for (const OptimizerKind kind :
+       {OptimizerKind::adamw, OptimizerKind::adam, OptimizerKind::lion, OptimizerKind::sgd}) {
+    config.optim.kind = kind;
+    EXPECT_THAT(config_problems(config, 1), IsEmpty());
+  }
+  config.optim.momentum = 0.9;
+  config.optim.nesterov = true;
+  EXPECT_THAT(config_problems(config, 1), IsEmpty());
 }
 
 TEST(Validate, BatchMustFitTheWorld) {

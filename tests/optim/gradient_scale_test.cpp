@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include <lamina/optim/adamw.hpp>
+#include <lamina/optim/gradient_scale.hpp>
 
 #include <gtest/gtest.h>
 

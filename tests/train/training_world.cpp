@@ -54,6 +54,11 @@ Topology make_topology(const mpi::Communicator& world, std::vector<int> nodes) {
   return {world.rank(), nodes, std::vector<std::string>(nodes.size(), mpi::Communicator::host_name())};
 }
 
+StorePlan with_moments(StorePlan plan, const RunConfig& config) {
+  plan.moments = moment_count(config.optim);
+  return plan;
+}
+
 }  // namespace
 
 TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, RunConfig config, std::vector<int> nodes)
@@ -61,9 +66,11 @@ TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, Run
       plan_(std::move(plan)),
       config_(std::move(config)),
       backend_(make_backend("cpu", 1)),
+      optimizer_(make_optimizer(config_.optim, plan_.units)),
       order_(config_.reduction.order == ReductionOrder::hierarchical ? SumOrder::hierarchical : SumOrder::rank),
       topology_(make_topology(world_, std::move(nodes))),
-      store_plan_(make_store_plan(config_.parallel, plan_.units, plan_.root ? 1 : 0, topology_, order_)),
+      store_plan_(
+          with_moments(make_store_plan(config_.parallel, plan_.units, plan_.root ? 1 : 0, topology_, order_), config_)),
       fabrics_("mpi", world_, Mesh(topology_, store_plan_.shard_size), order_),
       store_(make_weight_store(store_plan_, *backend_.device, fabrics_)),
       runner_(std::make_unique<ModelRunner>(plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,

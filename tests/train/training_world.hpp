@@ -48,7 +48,9 @@ class TrainingWorld {
   // nodes: node of each rank; empty: one node.
   TrainingWorld(const mpi::Communicator& world, ModelPlan plan, RunConfig config, std::vector<int> nodes = {});
 
-  [[nodiscard]] TrainContext context() { return {config_, plan_, world_, *backend_.ops, *runner_, *store_}; }
+  [[nodiscard]] TrainContext context() {
+    return {config_, plan_, world_, *backend_.ops, *runner_, *store_, *optimizer_};
+  }
   [[nodiscard]] LoadBatch batches();
   [[nodiscard]] WeightStore& store() { return *store_; }
   [[nodiscard]] FabricSet& fabrics() { return fabrics_; }
@@ -66,6 +68,7 @@ class TrainingWorld {
   ModelPlan plan_;
   RunConfig config_;
   Backend backend_;
+  std::unique_ptr<Optimizer> optimizer_;
   SumOrder order_;
   Topology topology_;
   StorePlan store_plan_;

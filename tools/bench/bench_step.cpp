@@ -48,6 +48,7 @@ class Engine {
     const StorePlan store_plan =
         make_store_plan(config_.parallel, plan.units, plan.root ? 1 : 0, topology, SumOrder::rank);
     fabrics_ = std::make_unique<FabricSet>("mpi", world, Mesh(topology, store_plan.shard_size), SumOrder::rank);
+    optimizer_ = make_optimizer(config_.optim, plan.units);
     store_ = make_weight_store(store_plan, *backend_.device, *fabrics_);
     runner_ = std::make_unique<ModelRunner>(plan, *backend_.device, *backend_.ops, settings.sequences, settings.seq_len,
                                             true);
@@ -58,7 +59,7 @@ class Engine {
   double timed_step() {
     world_.barrier("the start of a step");
     const double begin = bench::now();
-    const TrainContext context{config_, plan_, world_, *backend_.ops, *runner_, *store_};
+    const TrainContext context{config_, plan_, world_, *backend_.ops, *runner_, *store_, *optimizer_};
     static_cast<void>(run_step(
         context, [this](std::uint64_t first, std::int64_t count) { return load(first, count); }, ++step_, 0, false));
     const auto nanoseconds = static_cast<std::int64_t>(1e9 * (bench::now() - begin));
@@ -80,6 +81,7 @@ class Engine {
   const ModelPlan& plan_;
   RunConfig config_;
   Backend backend_;
+  std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<FabricSet> fabrics_;
   std::unique_ptr<WeightStore> store_;
   std::unique_ptr<ModelRunner> runner_;

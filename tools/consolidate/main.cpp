@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   parser.choice("dtype", dtype, {"fp32", "bf16"}, "element type of the weights (bf16: rounded to nearest even)");
   parser.option("max-shard-size", max_size, "SIZE", "largest safetensors file before the weights are split");
   parser.choice("format", format, {"safetensors", "hdf5"}, "kind of file for the tensors");
-  parser.flag("optimizer", optimizer, "also export AdamW's moments (fp32)");
+  parser.flag("optimizer", optimizer, "also export the optimizer's moments (fp32)");
   return run_tool(argc, argv, parser, [&] {
     ConsolidateRequest request;
     request.checkpoint = checkpoint;

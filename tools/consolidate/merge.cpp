@@ -67,7 +67,7 @@ class Merge {
     const fs::path out = without_slash(request_.out);
     check_out(out);
     check_model();
-    if (request_.optimizer && !reader_.has_moments()) {
+    if (request_.optimizer && !reader_.has(StateKind::exp_avg)) {
       throw CheckpointError(one_line(fmt::format("cannot export the optimizer of {}", reader_.folder().string()),
                                      "it was saved without optimizer state", "leave out --optimizer"));
     }
@@ -114,8 +114,10 @@ class Merge {
 
   void write_optimizer(const fs::path& folder) {
     CheckpointTensors first(reader_, StateKind::exp_avg), second(reader_, StateKind::exp_avg_sq);
-    take(export_parts(folder, "optimizer", {{&first, ".exp_avg"}, {&second, ".exp_avg_sq"}}, DType::f32));
-    nlohmann::ordered_json state = {{"optimizer", "adamw"},
+    std::vector<ExportPart> parts{{&first, ".exp_avg"}};
+    if (reader_.has(StateKind::exp_avg_sq)) parts.push_back({&second, ".exp_avg_sq"});
+    take(export_parts(folder, "optimizer", parts, DType::f32));
+    nlohmann::ordered_json state = {{"optimizer", manifest().optimizer},
                                     {"step", manifest().optimizer_step},
                                     {"tokens_seen", manifest().tokens_seen},
                                     {"next_sample", manifest().next_sample},

@@ -17,13 +17,15 @@
 
 namespace lamina {
 
-// What is kept for each element of the model: the fp32 master value and AdamW's two moments.
+// What is kept for each element of the model: the fp32 master value and up to two moments of the optimizer (one:
+// exp_avg).
 enum class StateKind : std::uint8_t { param, exp_avg, exp_avg_sq };
 inline constexpr StateKind all_state_kinds[] = {StateKind::param, StateKind::exp_avg, StateKind::exp_avg_sq};
 [[nodiscard]] const char* name_of(StateKind kind);  // "param", "exp_avg", "exp_avg_sq": also the dataset's name
 
 struct MomentChecksums {
-  std::uint64_t exp_avg = 0, exp_avg_sq = 0;
+  std::uint64_t exp_avg = 0;
+  std::optional<std::uint64_t> exp_avg_sq;  // none for optimizers with one moment
   bool operator==(const MomentChecksums&) const = default;
 };
 
@@ -33,7 +35,7 @@ struct SliceRecord {
   std::size_t unit = 0;  // index into Manifest::units
   FlatRange range;       // flat coordinates of that unit; may be empty
   std::uint64_t param = 0;
-  std::optional<MomentChecksums> moments;  // none for frozen parameters
+  std::optional<MomentChecksums> moments;  // none for optimizers without state
   bool operator==(const SliceRecord&) const = default;
 };
 
@@ -64,7 +66,8 @@ struct Manifest {
   std::int64_t alignment = FlatLayout::default_alignment;
   std::string strategy;
   std::vector<UnitSpec> units;
-  std::int64_t optimizer_step = 0;  // AdamW's count, for bias correction
+  std::string optimizer = "adamw";  // its kind; a manifest without it is AdamW's
+  std::int64_t optimizer_step = 0;  // updates made, for bias correction
   std::uint64_t seed = 0;
   std::uint64_t next_sample = 0;  // global sample index the run continues with
   std::string config_text;        // the resolved INI

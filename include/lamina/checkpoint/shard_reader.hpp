@@ -35,8 +35,8 @@ class ShardReader {
   // Strict both ways: every tensor of `units` is in the checkpoint with the same shape, and the checkpoint holds no
   // other. Names what differs.
   void check_units(std::span<const UnitSpec> units) const;
-  // Whether the checkpoint holds moments for every element.
-  [[nodiscard]] bool has_moments() const;
+  // Whether the checkpoint holds that kind of state for every element.
+  [[nodiscard]] bool has(StateKind kind) const;
 
   // Fills `out` (range.length() floats) with the elements of `range` of the target's unit; padding becomes 0. Any block
   // count, any alignment.

@@ -15,8 +15,8 @@
 namespace lamina {
 
 // At most one slice of each unit. The caller's memory, borrowed during the call. Each span has range.length() elements;
-// exp_avg and exp_avg_sq are either both that long or both empty (frozen parameters have no moments). `range` holds no
-// padding: FlatLayout::owned_range.
+// exp_avg and exp_avg_sq may be empty where the optimizer has no such moment; exp_avg_sq only comes with exp_avg.
+// `range` holds no padding: FlatLayout::owned_range.
 struct ShardSlice {
   std::size_t unit = 0;
   FlatRange range;

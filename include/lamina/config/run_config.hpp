@@ -40,7 +40,9 @@ struct TrainSection {
 };
 
 enum class ScheduleKind { constant, cosine, linear, wsd };
+enum class OptimizerKind { adamw, adam, sgd, lion };
 struct OptimSection {
+  OptimizerKind kind = OptimizerKind::adamw;
   double lr = 3e-4;
   double min_lr = 0;
   std::int64_t warmup = 0;  // steps
@@ -49,7 +51,10 @@ struct OptimSection {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
+  double momentum = 0;  // of sgd; 0 = none
+  bool nesterov = false;
   double weight_decay = 0.1;
+  std::string groups;      // "PATTERN:lr=X:decay=Y, ...", see config/parameter_groups.hpp
   double grad_clip = 1.0;  // 0 = no clipping
 };
 

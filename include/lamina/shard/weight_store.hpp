@@ -24,8 +24,8 @@ namespace lamina {
 
 enum class UnitState { sharded, gathering, full };
 
-// The part of a unit that this rank's optimizer updates. All four spans have the length of `range` (padding included:
-// it stays zero).
+// The part of a unit that this rank's optimizer updates. All spans have the length of `range` (padding included: it
+// stays zero), or are empty where the plan has fewer moments.
 struct OptimizerShard {
   FlatRange range;  // in the unit's flat buffer
   std::span<float> param, exp_avg, exp_avg_sq, grad;

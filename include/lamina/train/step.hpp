@@ -9,6 +9,7 @@
 #include <lamina/model/model_runner.hpp>
 #include <lamina/mpi/communicator.hpp>
 #include <lamina/ops/ops.hpp>
+#include <lamina/optim/optimizer.hpp>
 #include <lamina/shard/weight_store.hpp>
 
 namespace lamina {
@@ -45,6 +46,7 @@ struct TrainContext {
   Ops& ops;
   ModelRunner& runner;
   WeightStore& store;
+  const Optimizer& optimizer;
 };
 
 // Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish. Throws

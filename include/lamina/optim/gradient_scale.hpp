@@ -1,10 +1,9 @@
-// One optimizer step over a rank's shards: global norm, clipping, AdamW with decay for matrices only.
+// The global gradient norm and what scales the gradients before the update.
 #pragma once
 
 #include <cstdint>
 
 #include <lamina/base/exact_sum.hpp>
-#include <lamina/config/run_config.hpp>
 #include <lamina/ops/ops.hpp>
 #include <lamina/shard/weight_store.hpp>
 
@@ -23,10 +22,5 @@ struct GradientScale {
 // sum_of_squares: of the summed gradients, over all ranks; tokens: labelled tokens of the global batch (0 gives scale
 // 0). Clipping as torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)); max_norm 0 = none.
 [[nodiscard]] GradientScale gradient_scale(double sum_of_squares, std::int64_t tokens, double max_norm);
-
-// Updates all units in order and publishes them (collective). `step` is 1-based and counts updates (bias correction); lr is this
-// step's.
-void adamw_step(WeightStore& store, Ops& ops, const OptimSection& optim, std::int64_t step, double lr,
-                double grad_scale);
 
 }  // namespace lamina

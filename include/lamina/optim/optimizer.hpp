@@ -1,0 +1,70 @@
+// The update of the weights from their gradients: one interface for every kind, one factory.
+//
+// AdamW (Loshchilov and Hutter 2019), Adam with the decay in the gradient, SGD with momentum (all three as torch.optim
+// computes them), Lion (Chen et al. 2023). Each is one fused pass over a rank's shards. Weight decay is for matrices
+// only, unless a parameter group says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <lamina/config/run_config.hpp>
+#include <lamina/ops/ops.hpp>
+#include <lamina/shard/unit_spec.hpp>
+#include <lamina/shard/weight_store.hpp>
+
+namespace lamina {
+
+// "adamw", "adam", "sgd", "lion": as in the configuration and in checkpoints.
+[[nodiscard]] std::string_view name_of(OptimizerKind kind);
+
+// State buffers for each element: 0 (SGD without momentum), 1 (exp_avg: SGD's momentum, Lion's) or 2 (also exp_avg_sq).
+// StorePlan::moments wants it.
+[[nodiscard]] int moment_count(const OptimSection& optim);
+
+// How one tensor is updated.
+struct TensorRule {
+  double lr_factor = 1;  // times the step's learning rate
+  double weight_decay = 0;
+  bool operator==(const TensorRule&) const = default;
+};
+// By unit and tensor. Throws UsageError for a pattern of optim.groups that no tensor takes.
+using TensorRules = std::vector<std::vector<TensorRule>>;
+[[nodiscard]] TensorRules tensor_rules(const OptimSection& optim, std::span<const UnitSpec> units);
+
+// What one step is told. `step` is 1-based and counts updates (bias correction).
+struct UpdateStep {
+  std::int64_t step = 1;
+  double lr = 0;
+  double grad_scale = 1;
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // Updates all units in order and publishes them. Collective.
+  void update(WeightStore& store, Ops& ops, const UpdateStep& step) const;
+
+ protected:
+  explicit Optimizer(TensorRules rules) : rules_(std::move(rules)) {}
+
+  // A part of one tensor. Moments that the kind does not have are empty.
+  struct Piece {
+    std::span<float> param, exp_avg, exp_avg_sq;
+    std::span<const float> grad;
+  };
+  // step.lr is the tensor's own.
+  virtual void update_piece(Ops& ops, const Piece& piece, const UpdateStep& step, double weight_decay) const = 0;
+
+ private:
+  TensorRules rules_;
+};
+
+// `units`: those of the store that will be updated, in its order. Throws what tensor_rules throws.
+[[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(const OptimSection& optim, std::span<const UnitSpec> units);
+
+}  // namespace lamina
