@@ -13,7 +13,7 @@ constexpr double default_theta = 10000;
 
 std::string rope_type(const ConfigReader& rope) {
   const std::string old_name = rope.text_or("type", "");
-  const std::string new_name = rope.text_or("rope_type", "");
+  std::string new_name = rope.text_or("rope_type", "");
   if (!old_name.empty() && !new_name.empty() && old_name != new_name) {
     rope.refuse("rope_type", fmt::format("\"type\" says \"{}\"", old_name), "keep one of them");
   }
