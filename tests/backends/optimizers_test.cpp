@@ -152,7 +152,7 @@ TEST(Sharding, CutsAndThreadsDoNotMatter) {
 
 // Made by tools/goldens/make_optimizer_goldens.py.
 TEST(Goldens, TorchGivesTheSame) {
-  const auto golden = nlohmann::json::parse(std::ifstream(LAMINA_SOURCE_DIR "/tests/goldens/optimizers/golden.json"));
+  const auto golden = nlohmann::json::parse(std::ifstream(LAMINA_SOURCE_DIR "/tests/backends/goldens/optimizers.json"));
   Ops& ops = ops_under_test();
   using Update = std::function<void(std::span<float>, std::span<float>, std::span<float>, std::span<const float>, int)>;
   const auto with_bias = [](int t) {

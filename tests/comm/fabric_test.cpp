@@ -126,7 +126,7 @@ TEST(Fabric, HierarchicalOrderSumsNodesFirst) {
 }
 
 TEST(Fabric, SlotsLargerThanASegment) {
-  const std::vector<int>& nodes = placements()[1];  // every rank a node: everything travels
+  const std::vector<int> nodes = placements()[1];  // every rank a node: everything travels
   const Topology topology = topology_of(nodes);
   for (const SumOrder order : {SumOrder::rank, SumOrder::hierarchical}) {
     const auto fabric = make_fabric("mpi", world(), topology, order);

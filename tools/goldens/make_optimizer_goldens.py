@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/goldens/optimizers/golden.json: some steps of torch's optimizers on given gradients.
+"""Writes tests/backends/goldens/optimizers.json: some steps of torch's optimizers on given gradients.
 
-    python tools/goldens/make_optimizer_goldens.py tests/goldens/optimizers
+    python tools/goldens/make_optimizer_goldens.py tests/backends/goldens
 """
 import json
 import pathlib
@@ -35,7 +35,7 @@ def main():
     content = {"torch": torch.__version__, "start": start.tolist(), "gradients": gradients.tolist()}
     for name, (kind, options) in CASES.items():
         content[name] = run(kind, options, start, gradients)
-    path = pathlib.Path(sys.argv[1]) / "golden.json"
+    path = pathlib.Path(sys.argv[1]) / "optimizers.json"
     path.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
