@@ -16,14 +16,14 @@ class AdamOptimizer final : public Optimizer {
  private:
   void update_piece(Ops& ops, const Piece& piece, const UpdateStep& step, double weight_decay) const override {
     AdamWStep hyper;
-    hyper.lr = static_cast<float>(step.lr);
-    hyper.beta1 = static_cast<float>(optim_.beta1);
-    hyper.beta2 = static_cast<float>(optim_.beta2);
-    hyper.eps = static_cast<float>(optim_.eps);
-    hyper.weight_decay = static_cast<float>(weight_decay);
+    hyper.lr = step.lr;
+    hyper.beta1 = optim_.beta1;
+    hyper.beta2 = optim_.beta2;
+    hyper.eps = optim_.eps;
+    hyper.weight_decay = weight_decay;
     hyper.bias1 = 1.0 - std::pow(optim_.beta1, static_cast<double>(step.step));
     hyper.bias2 = 1.0 - std::pow(optim_.beta2, static_cast<double>(step.step));
-    hyper.grad_scale = static_cast<float>(step.grad_scale);
+    hyper.grad_scale = step.grad_scale;
     if (decoupled_) {
       ops.adamw(piece.param, piece.exp_avg, piece.exp_avg_sq, piece.grad, hyper);
     } else {

@@ -18,96 +18,121 @@ Buffers zeros(const ModelPlan& plan) {
   return buffers;
 }
 
-void run_micro_batch(const ModelPlan& plan, ModelRunner& runner, const MicroBatch& batch, const Buffers& weights,
-                     Buffers& gradients) {
-  runner.begin(batch);
-  for (const Stage& stage : plan.stages) {
-    if (stage.kind == StageKind::head) {
-      runner.forward_head(stage, weights[stage.unit].data() + stage.offset,
-                          gradients[stage.unit].data() + stage.offset);
-    } else {
-      runner.forward(stage, weights[stage.unit].data() + stage.offset);
-    }
+class Oracle {
+ public:
+  Oracle(const ModelPlan& plan, const RunConfig& config)
+      : plan_(plan),
+        config_(config),
+        backend_(make_backend("cpu", 1)),
+        runner_(plan, *backend_.device, *backend_.ops, config.train.micro_batch, sequence_length, true) {
+    for_tensors([&](std::size_t unit, std::size_t at, std::size_t size, const TensorSpec& tensor) {
+      init_tensor(plan.config, config.run.seed, tensor, 0, std::span(weights_[unit]).subspan(at, size));
+    });
   }
-  for (std::size_t i = plan.stages.size() - 1; i-- > 0;) {
-    const Stage& stage = plan.stages[i];
-    runner.backward(stage, weights[stage.unit].data() + stage.offset, gradients[stage.unit].data() + stage.offset);
-  }
-}
 
-}  // namespace
-
-RunRecord run_oracle(const ModelPlan& plan, const RunConfig& config, std::int64_t steps) {
-  Backend backend = make_backend("cpu", 1);
-  ModelRunner runner(plan, *backend.device, *backend.ops, config.train.micro_batch, sequence_length, true);
-  RandomBatches batches(plan.config.vocab_size);
-  Buffers weights = zeros(plan), exp_avg = zeros(plan), exp_avg_sq = zeros(plan), gradients = zeros(plan);
-  for (std::size_t u = 0; u < plan.units.size(); ++u) {
-    std::size_t at = 0;
-    for (const TensorSpec& tensor : plan.units[u].tensors) {
-      const auto size = static_cast<std::size_t>(tensor.elements());
-      init_tensor(plan.config, config.run.seed, tensor, 0, std::span(weights[u]).subspan(at, size));
-      at += size;
-    }
+  RunRecord run(std::int64_t steps) {
+    for (std::int64_t step = 1; step <= steps; ++step) one_step(step);
+    validate();
+    for (std::size_t u = 0; u < weights_.size(); ++u)
+      append_tensors(FlatLayout(plan_.units[u], 1), weights_[u], record_.weights);
+    return record_;
   }
-  RunRecord record;
-  std::uint64_t sample = 0;
-  for (std::int64_t step = 1; step <= steps; ++step) {
-    Buffers sums = zeros(plan);
-    ExactSum loss, squares;
-    std::int64_t tokens = 0;
-    for (std::int64_t done = 0; done < config.train.global_batch; done += config.train.micro_batch) {
-      run_micro_batch(plan, runner, batches.load(sample, config.train.micro_batch), weights, gradients);
-      sample += static_cast<std::uint64_t>(config.train.micro_batch);
-      for (std::size_t u = 0; u < sums.size(); ++u) {
-        for (std::size_t i = 0; i < sums[u].size(); ++i) sums[u][i] += gradients[u][i];
-      }
-      loss.add(runner.loss_sum());
-      tokens += runner.labelled_tokens();
-    }
-    for (const auto& sum : sums) backend.ops->add_sum_of_squares(squares, sum);
-    const double norm = std::sqrt(squares.value()) / static_cast<double>(tokens);
-    const double clip = std::min(1.0, config.optim.grad_clip / (norm + 1e-6));
-    record.losses.push_back(loss.value() / static_cast<double>(tokens));
-    record.norms.push_back(norm);
-    AdamWStep hyper{static_cast<float>(learning_rate(config.optim, step, config.train.steps)),
-                    static_cast<float>(config.optim.beta1),
-                    static_cast<float>(config.optim.beta2),
-                    static_cast<float>(config.optim.eps),
-                    0,
-                    1 - std::pow(config.optim.beta1, static_cast<double>(step)),
-                    1 - std::pow(config.optim.beta2, static_cast<double>(step)),
-                    static_cast<float>(clip / static_cast<double>(tokens))};
-    for (std::size_t u = 0; u < sums.size(); ++u) {
+
+ private:
+  template <typename Body>
+  void for_tensors(const Body& body) const {
+    for (std::size_t unit = 0; unit < plan_.units.size(); ++unit) {
       std::size_t at = 0;
-      for (const TensorSpec& tensor : plan.units[u].tensors) {
+      for (const TensorSpec& tensor : plan_.units[unit].tensors) {
         const auto size = static_cast<std::size_t>(tensor.elements());
-        hyper.weight_decay = tensor.decay ? static_cast<float>(config.optim.weight_decay) : 0.0F;
-        backend.ops->adamw(std::span(weights[u]).subspan(at, size), std::span(exp_avg[u]).subspan(at, size),
-                           std::span(exp_avg_sq[u]).subspan(at, size), std::span(sums[u]).subspan(at, size), hyper);
+        body(unit, at, size, tensor);
         at += size;
       }
     }
   }
-  RandomBatches validation(plan.config.vocab_size, 7);
-  ExactSum loss;
-  std::int64_t tokens = 0;
-  for (std::uint64_t first = 0; first < 7; first += static_cast<std::uint64_t>(config.train.micro_batch)) {
-    runner.begin(validation.load(first, config.train.micro_batch));
-    for (const Stage& stage : plan.stages) {
+
+  [[nodiscard]] const float* weights_of(const Stage& stage) const { return weights_[stage.unit].data() + stage.offset; }
+  [[nodiscard]] float* gradients_of(const Stage& stage) { return gradients_[stage.unit].data() + stage.offset; }
+
+  void forward(const MicroBatch& batch, bool gradients) {
+    runner_.begin(batch);
+    for (const Stage& stage : plan_.stages) {
       if (stage.kind == StageKind::head) {
-        runner.forward_head(stage, weights[stage.unit].data() + stage.offset, nullptr);
+        runner_.forward_head(stage, weights_of(stage), gradients ? gradients_of(stage) : nullptr);
       } else {
-        runner.forward(stage, weights[stage.unit].data() + stage.offset);
+        runner_.forward(stage, weights_of(stage));
       }
     }
-    loss.add(runner.loss_sum());
-    tokens += runner.labelled_tokens();
   }
-  record.validation = loss.value() / static_cast<double>(tokens);
-  for (std::size_t u = 0; u < weights.size(); ++u)
-    append_tensors(FlatLayout(plan.units[u], 1), weights[u], record.weights);
-  return record;
+
+  void one_step(std::int64_t step) {
+    Buffers sums = zeros(plan_);
+    ExactSum loss, squares;
+    std::int64_t tokens = 0;
+    for (std::int64_t done = 0; done < config_.train.global_batch; done += config_.train.micro_batch) {
+      forward(batches_.load(sample_, config_.train.micro_batch), true);
+      for (std::size_t i = plan_.stages.size() - 1; i-- > 0;) {
+        runner_.backward(plan_.stages[i], weights_of(plan_.stages[i]), gradients_of(plan_.stages[i]));
+      }
+      sample_ += static_cast<std::uint64_t>(config_.train.micro_batch);
+      for (std::size_t u = 0; u < sums.size(); ++u) {
+        for (std::size_t i = 0; i < sums[u].size(); ++i) sums[u][i] += gradients_[u][i];
+      }
+      loss.add(runner_.loss_sum());
+      tokens += runner_.labelled_tokens();
+    }
+    for (const auto& sum : sums) backend_.ops->add_sum_of_squares(squares, sum);
+    const double norm = std::sqrt(squares.value()) / static_cast<double>(tokens);
+    record_.losses.push_back(loss.value() / static_cast<double>(tokens));
+    record_.norms.push_back(norm);
+    update(step, std::min(1.0, config_.optim.grad_clip / (norm + 1e-6)) / static_cast<double>(tokens), sums);
+  }
+
+  void update(std::int64_t step, double grad_scale, const Buffers& sums) {
+    const OptimSection& optim = config_.optim;
+    AdamWStep hyper;
+    hyper.lr = learning_rate(optim, step, config_.train.steps);
+    hyper.beta1 = optim.beta1;
+    hyper.beta2 = optim.beta2;
+    hyper.eps = optim.eps;
+    hyper.bias1 = 1 - std::pow(optim.beta1, static_cast<double>(step));
+    hyper.bias2 = 1 - std::pow(optim.beta2, static_cast<double>(step));
+    hyper.grad_scale = grad_scale;
+    for_tensors([&](std::size_t unit, std::size_t at, std::size_t size, const TensorSpec& tensor) {
+      hyper.weight_decay = tensor.decay ? optim.weight_decay : 0;
+      backend_.ops->adamw(std::span(weights_[unit]).subspan(at, size), std::span(exp_avg_[unit]).subspan(at, size),
+                          std::span(exp_avg_sq_[unit]).subspan(at, size), std::span(sums[unit]).subspan(at, size),
+                          hyper);
+    });
+  }
+
+  void validate() {
+    constexpr std::int64_t sequences = 7;
+    RandomBatches validation(plan_.config.vocab_size, sequences);
+    ExactSum loss;
+    std::int64_t tokens = 0;
+    for (std::int64_t first = 0; first < sequences; first += config_.train.micro_batch) {
+      forward(validation.load(static_cast<std::uint64_t>(first), config_.train.micro_batch), false);
+      loss.add(runner_.loss_sum());
+      tokens += runner_.labelled_tokens();
+    }
+    record_.validation = loss.value() / static_cast<double>(tokens);
+  }
+
+  const ModelPlan& plan_;
+  const RunConfig& config_;
+  Backend backend_;
+  ModelRunner runner_;
+  RandomBatches batches_{plan_.config.vocab_size};
+  Buffers weights_ = zeros(plan_), exp_avg_ = zeros(plan_), exp_avg_sq_ = zeros(plan_), gradients_ = zeros(plan_);
+  std::uint64_t sample_ = 0;
+  RunRecord record_;
+};
+
+}  // namespace
+
+RunRecord run_oracle(const ModelPlan& plan, const RunConfig& config, std::int64_t steps) {
+  return Oracle(plan, config).run(steps);
 }
 
 }  // namespace lamina::test
