@@ -31,8 +31,7 @@ struct FlatRange {
 
 class FlatLayout {
  public:
-  // Elements; every block is a multiple of it. One page of fp32, and the block over which norms are summed
-  // (Ops::norm_block).
+  // Elements; every block is a multiple of it: one page of fp32.
   static constexpr std::int64_t default_alignment = 1024;
 
   // shard_count >= 1, alignment >= 1; throws InternalError otherwise.
