@@ -8,6 +8,7 @@
 #include <lamina/base/text.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/config/command_line.hpp>
+#include <lamina/mpi/environment.hpp>
 
 #include <fmt/format.h>
 
@@ -35,7 +36,7 @@ int dispatch(int argc, char** argv) {
   }
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (arguments[0] == "--version") {
-    std::fputs(lamina::version_text("lamina").c_str(), stdout);
+    fmt::print("{}running   {}\n", lamina::version_text("lamina"), lamina::mpi::Environment::library_version());
     return 0;
   }
   if (arguments[0] == "--dump-default") {

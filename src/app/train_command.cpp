@@ -5,6 +5,7 @@
 #include "stop_signals.hpp"
 #include "terminal.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -244,7 +245,16 @@ int train_command(int argc, char** argv) {
   } catch (const Error&) {
     parse_error = std::current_exception();  // told once, by rank 0
   }
+  // Of many tasks that do not see each other only the first speaks.
+  const std::optional<std::string> slurm_task = environment_variable("SLURM_PROCID");
+  try {
+    mpi::refuse_unreachable_tasks(environment_variable);
+  } catch (const UsageError&) {
+    if (slurm_task && *slurm_task != "0") return static_cast<int>(ExitCode::usage);
+    throw;
+  }
   mpi::Environment environment(argc, argv);
+  std::signal(SIGPIPE, SIG_IGN);  // a broken connection to a lost peer is an error to be told, not a silent end
   const mpi::Communicator world =
       mpi::Communicator::world(std::chrono::duration<double>(arguments.config.run.deadline_s));
   return run_on_all_ranks(world, parse_error, arguments.config);

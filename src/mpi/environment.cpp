@@ -50,12 +50,28 @@ std::optional<std::int64_t> launched_tasks(const Lookup& environment) {
   return std::nullopt;
 }
 
+namespace {
+
+constexpr const char* how_to_start =
+    "start with `srun --mpi=pmix` (`srun --mpi=list` shows what is built in) or with mpirun";
+
+}  // namespace
+
+void refuse_unreachable_tasks(const Lookup& environment) {
+  for (const char* rank : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"}) {
+    if (environment(rank)) return;
+  }
+  const std::optional<std::int64_t> tasks = launched_tasks(environment);
+  if (!tasks || *tasks == 1) return;
+  throw UsageError(one_line(fmt::format("the launcher says {} tasks, but gives MPI no way to find them", *tasks),
+                            "they would not see each other and would all run the same job", how_to_start));
+}
+
 void refuse_singletons(std::int64_t world_size, const Lookup& environment) {
   const std::optional<std::int64_t> tasks = launched_tasks(environment);
   if (world_size != 1 || !tasks || *tasks == 1) return;
   throw UsageError(one_line(fmt::format("the launcher says {} tasks, but MPI found a world of 1", *tasks),
-                            "the tasks do not see each other and would all run the same job",
-                            "start with `srun --mpi=pmix` (`srun --mpi=list` shows what is built in) or with mpirun"));
+                            "the tasks do not see each other and would all run the same job", how_to_start));
 }
 
 }  // namespace lamina::mpi

@@ -24,6 +24,16 @@ TEST(Launcher, TheInnermostLauncherCounts) {
   EXPECT_EQ(launched_tasks(variables({{"SLURM_NTASKS", "many"}})), std::nullopt);
 }
 
+TEST(Launcher, TasksThatMpiCannotFindAreRefusedBeforeItStarts) {
+  EXPECT_THROW(refuse_unreachable_tasks(variables({{"SLURM_NTASKS", "4"}})), UsageError);
+  EXPECT_THROW(refuse_unreachable_tasks(variables({{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "1"}})), UsageError);
+  EXPECT_NO_THROW(refuse_unreachable_tasks(variables({})));
+  EXPECT_NO_THROW(refuse_unreachable_tasks(variables({{"SLURM_NTASKS", "1"}})));
+  EXPECT_NO_THROW(refuse_unreachable_tasks(variables({{"SLURM_STEP_NUM_TASKS", "2"}, {"PMIX_RANK", "0"}})));
+  EXPECT_NO_THROW(refuse_unreachable_tasks(
+      variables({{"SLURM_NTASKS", "4"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}})));
+}
+
 TEST(Launcher, SingletonsOfALargerJobAreRefused) {
   EXPECT_THROW(refuse_singletons(1, variables({{"SLURM_NTASKS", "4"}})), UsageError);
   EXPECT_THROW(refuse_singletons(1, variables({{"PMI_SIZE", "2"}})), UsageError);

@@ -36,6 +36,11 @@ using Lookup = std::function<std::optional<std::string>(const char*)>;
 // none.
 [[nodiscard]] std::optional<std::int64_t> launched_tasks(const Lookup& environment);
 
+// Throws UsageError when Slurm says that there are several tasks but nothing of PMI, PMIx or mpirun is there for MPI to
+// find them with: some MPI builds abort inside MPI_Init then, others make every task a world of its own. Call before
+// MPI starts.
+void refuse_unreachable_tasks(const Lookup& environment);
+
 // Throws UsageError when the launcher started several tasks but each came up as a world of its own (as `srun` without
 // the right
 // --mpi does): N runs would overwrite each other.
