@@ -145,9 +145,7 @@ int plan_command(std::vector<std::string> arguments) {
   const Topology topology = planned_topology(own);
   const ModelPlan plan =
       make_model_plan(read_model_config(run.config.model.path), parse_unit_rule(run.config.parallel.units));
-  const bool by_rank = run.config.reduction.order == ReductionOrder::rank ||
-                       (run.config.reduction.order == ReductionOrder::automatic && topology.node_count() == 1);
-  const SumOrder order = by_rank ? SumOrder::rank : SumOrder::hierarchical;
+  const SumOrder order = sum_order(run.config.reduction, topology);
   StorePlan store = make_store_plan(run.config.parallel, plan.units, plan.root ? 1 : 0, topology, order);
   store.moments = moment_count(run.config.optim);
   static_cast<void>(make_optimizer(run.config.optim, plan.units));  // refuses groups that match nothing

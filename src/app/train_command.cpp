@@ -104,17 +104,10 @@ class TrainRun {
     return *topology;
   }
 
-  [[nodiscard]] SumOrder sum_order(const Topology& topology) const {
-    const ReductionOrder order = config_.reduction.order;
-    const bool by_rank =
-        order == ReductionOrder::rank || (order == ReductionOrder::automatic && topology.node_count() == 1);
-    return by_rank ? SumOrder::rank : SumOrder::hierarchical;
-  }
-
   void build_engine(const Topology& topology) {
     world_.agree([&] { backend_ = make_backend(config_.compute.backend, config_.compute.threads); },
                  "the compute backend");
-    const SumOrder order = sum_order(topology);
+    const SumOrder order = sum_order(config_.reduction, topology);
     std::optional<StorePlan> store_plan;
     world_.agree(
         [&] { store_plan = make_store_plan(config_.parallel, plan_->units, plan_->root ? 1 : 0, topology, order); },

@@ -32,6 +32,12 @@ int hybrid_size(const ParallelSection& parallel, const Topology& topology) {
 
 }  // namespace
 
+SumOrder sum_order(const ReductionSection& reduction, const Topology& topology) {
+  const bool automatic_by_rank = reduction.order == ReductionOrder::automatic && topology.node_count() == 1;
+  const bool by_rank = reduction.order == ReductionOrder::rank || automatic_by_rank;
+  return by_rank ? SumOrder::rank : SumOrder::hierarchical;
+}
+
 int shard_group_size(const ParallelSection& parallel, const Topology& topology) {
   if (is_hybrid(parallel.strategy)) return hybrid_size(parallel, topology);
   if (parallel.shard_size != 0) {

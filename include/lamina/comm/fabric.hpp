@@ -34,8 +34,6 @@ class Fabric {
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual const Topology& topology() const = 0;
 
-  // Bytes that `plan` needs on this node (slots of all its ranks) and the memory they come from, for the plan's report.
-  [[nodiscard]] virtual std::uint64_t slot_bytes(const SlotPlan& plan) const = 0;
   // Collective. Throws UsageError, on every rank alike, naming the computed need when there is not enough room.
   virtual void allocate(const SlotPlan& plan) = 0;
 

@@ -15,8 +15,7 @@ namespace lamina {
 [[nodiscard]] std::uint64_t floats_sent_by_reduction(const Topology& topology, SumOrder order,
                                                      std::int64_t block_elements);
 
-// Bytes of slots and staging on the node of the topology's own rank: what Fabric::slot_bytes will say, without a
-// fabric.
+// Bytes of slots and staging that Fabric::allocate(plan) takes on the node of the topology's own rank.
 [[nodiscard]] std::uint64_t slot_memory_bytes(const Topology& topology, SumOrder order, const SlotPlan& plan);
 
 }  // namespace lamina

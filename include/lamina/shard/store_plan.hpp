@@ -25,6 +25,9 @@ struct StorePlan {
       false;  // gradients are summed inside the shard group each micro-step, across groups once a step
 };
 
+// The order that `reduction` means here: automatic is rank on one node, hierarchical on several.
+[[nodiscard]] SumOrder sum_order(const ReductionSection& reduction, const Topology& topology);
+
 // Ranks of a shard group under `parallel`. Throws UsageError when the strategy does not fit the topology.
 [[nodiscard]] int shard_group_size(const ParallelSection& parallel, const Topology& topology);
 

@@ -8,7 +8,6 @@
 
 #include <lamina/base/check.hpp>
 #include <lamina/comm/mpi_fabric.hpp>
-#include <lamina/comm/traffic.hpp>
 
 #include <fmt/format.h>
 
@@ -24,7 +23,6 @@ class MpiFabric final : public Fabric {
   MpiFabric(const mpi::Communicator& world, const Topology& topology, SumOrder order)
       : world_(world.duplicate()),
         topology_(topology),
-        order_(order),
         node_(world_.split(topology_.node(), topology_.rank())),
         routes_(make_routes(topology_)),
         reduction_(world_, topology_, order) {
@@ -35,10 +33,6 @@ class MpiFabric final : public Fabric {
 
   [[nodiscard]] std::string_view name() const override { return "mpi"; }
   [[nodiscard]] const Topology& topology() const override { return topology_; }
-
-  [[nodiscard]] std::uint64_t slot_bytes(const SlotPlan& plan) const override {
-    return slot_memory_bytes(topology_, order_, plan);
-  }
 
   void allocate(const SlotPlan& plan) override {
     require(!memory_, "MpiFabric: slots are allocated once");
@@ -149,7 +143,6 @@ class MpiFabric final : public Fabric {
 
   mpi::Communicator world_;
   Topology topology_;
-  SumOrder order_;
   mpi::Communicator node_;
   Routes routes_;
   Reduction reduction_;
