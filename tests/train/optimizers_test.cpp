@@ -183,10 +183,9 @@ TEST_F(Resuming, GoesOnWithTheSameBits) {
     TrainingWorld training(world(), small_model("tied"), config(optim, strategy));
     Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
     EXPECT_EQ(checkpointer.load(saved).step, 3);
-    const TrainContext context = training.context();
     for (std::int64_t step = 4; step <= steps; ++step) {
-      const auto first = static_cast<std::uint64_t>((step - 1) * context.config.train.global_batch);
-      const StepResult result = run_step(context, training.batches(), step, first, false);
+      const auto first = static_cast<std::uint64_t>((step - 1) * training.config().train.global_batch);
+      const StepResult result = training.engine().run(training.batches(), step, first, false);
       EXPECT_EQ(result.loss, expected.losses[static_cast<std::size_t>(step - 1)]) << name << " step " << step;
     }
     EXPECT_TRUE(training.weights() == expected.weights) << name;

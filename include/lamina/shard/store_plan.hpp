@@ -15,14 +15,17 @@ namespace lamina {
 
 struct StorePlan {
   std::vector<UnitSpec> units;
-  int prefetch = 1;                   // 0..3
+  int prefetch = 1;                   // 0..3 uses ahead, where the use is a forward
+  int prefetch_backward = 1;          // likewise a backward
+  std::int64_t bucket_elements = 0;   // at most, of a bucket of gradients; 0 = whole units
   int moments = 2;                    // buffers of optimizer state: 0, 1 or 2 (optim's moment_count)
   int shard_size = 1;                 // ranks that hold one copy of the weights between them; 1 = every rank holds all
   int pinned_units = 0;               // units that stay full for a whole micro-step (the root), 0 or 1
   bool keep_full = false;             // gathered units stay until their last use in a micro-step
   bool optimizer_over_world = false;  // moments and updates divided among all ranks, not only inside a shard group
   bool defer_replicas =
-      false;  // gradients are summed inside the shard group each micro-step, across groups once a step
+      false;                // gradients are summed inside the shard group each micro-step, across groups once a step
+  bool local_sums = false;  // gradients are summed on the rank, whole, and reduced in the last micro-step only
 };
 
 // The order that `reduction` means here: automatic is rank on one node, hierarchical on several.
@@ -35,7 +38,10 @@ struct StorePlan {
 [[nodiscard]] StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec> units, int pinned_units,
                                         const Topology& topology, SumOrder order);
 
-// Bytes of one rank's share of parameters, moments and gradient sums.
+// Whether something of a unit's gradient is exchanged once a step, after its last reduction.
+[[nodiscard]] bool exchanges_once_a_step(const StorePlan& plan, const Mesh& mesh);
+
+// Bytes of one rank's share of parameters, moments and gradient sums, whole gradients of local_sums included.
 [[nodiscard]] std::uint64_t state_bytes(const StorePlan& plan, int world_size);
 
 // The slots each fabric of the set is asked for; nothing for a fabric that the plan does not use, or that is another
