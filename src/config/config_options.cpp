@@ -82,6 +82,12 @@ void add_train(Options& out) {
   out.push_back(integer_option("train", "stop_at",
                                "save and end after this step, to be resumed later; 0: go on to the end", from_zero,
                                in(&TrainSection::stop_at)));
+  out.push_back(number_option("train", "label_smoothing", "0 <= X < 1",
+                              "share of the target that goes to all tokens alike, in training only",
+                              in(&TrainSection::label_smoothing)));
+  out.push_back(number_option("train", "z_loss", "X >= 0",
+                              "adds X * log(sum of exp(logits))^2 to the loss of a token, in training only; 0: nothing",
+                              in(&TrainSection::z_loss)));
 }
 
 void add_optim(Options& out) {

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <lamina/base/check.hpp>
 #include <lamina/base/error.hpp>
 #include <lamina/config/parameter_groups.hpp>
@@ -61,6 +63,14 @@ void check_ranges(Problems& problems, const RunConfig& config) {
   problems.unless(config.parallel.prefetch >= 0 && config.parallel.prefetch <= 3,
                   fmt::format("parallel.prefetch is {}", config.parallel.prefetch), "it must be from 0 to 3",
                   "set parallel.prefetch to 1");
+}
+
+void check_loss(Problems& problems, const TrainSection& train) {
+  problems.unless(train.label_smoothing >= 0 && train.label_smoothing < 1,
+                  fmt::format("train.label_smoothing is {}", train.label_smoothing),
+                  "it must be at least 0 and below 1", "set train.label_smoothing within, such as 0.1");
+  problems.unless(train.z_loss >= 0 && std::isfinite(train.z_loss), fmt::format("train.z_loss is {}", train.z_loss),
+                  "it must be at least 0", "set train.z_loss to a small number such as 1e-4, or to 0 for none");
 }
 
 // An option that the chosen kind does not read must have its default: nothing is ignored in silence.
@@ -143,6 +153,7 @@ std::vector<std::string> config_problems(const RunConfig& config, std::int64_t w
   Problems problems;
   check_presence(problems, config);
   check_ranges(problems, config);
+  check_loss(problems, config.train);
   check_optim(problems, config);
   check_batch(problems, config, world_size);
   const std::int64_t nodes = config.run.pretend_nodes;

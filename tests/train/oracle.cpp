@@ -24,7 +24,8 @@ class Oracle {
       : plan_(plan),
         config_(config),
         backend_(make_backend("cpu", 1)),
-        runner_(plan, *backend_.device, *backend_.ops, config.train.micro_batch, sequence_length, true) {
+        runner_(plan, *backend_.device, *backend_.ops, config.train.micro_batch, sequence_length, true,
+                {.label_smoothing = config.train.label_smoothing, .z_loss = config.train.z_loss}) {
     for_tensors([&](std::size_t unit, std::size_t at, std::size_t size, const TensorSpec& tensor) {
       init_tensor(plan.config, config.run.seed, tensor, 0, std::span(weights_[unit]).subspan(at, size));
     });
