@@ -149,6 +149,10 @@ void read_values(const json& object, Manifest& manifest) {
   manifest.strategy = text(object, "strategy");
   if (object.contains("optimizer")) manifest.optimizer = text(object, "optimizer");
   manifest.optimizer_step = integer<std::int64_t>(object, "optimizer_step");
+  if (object.contains("skipped_steps")) {
+    manifest.skipped_steps = integer<std::int64_t>(object, "skipped_steps");
+    manifest.skipped_in_a_row = integer<std::int64_t>(object, "skipped_in_a_row");
+  }
   manifest.seed = integer<std::uint64_t>(object, "seed");
   manifest.next_sample = integer<std::uint64_t>(object, "next_sample");
   manifest.config_text = text(object, "config");
@@ -217,6 +221,8 @@ std::string to_json(const Manifest& manifest) {
                  {"units", std::move(units)},
                  {"optimizer", manifest.optimizer},
                  {"optimizer_step", manifest.optimizer_step},
+                 {"skipped_steps", manifest.skipped_steps},
+                 {"skipped_in_a_row", manifest.skipped_in_a_row},
                  {"seed", manifest.seed},
                  {"next_sample", manifest.next_sample},
                  {"config", manifest.config_text},

@@ -88,6 +88,10 @@ void add_train(Options& out) {
   out.push_back(number_option("train", "z_loss", "X >= 0",
                               "adds X * log(sum of exp(logits))^2 to the loss of a token, in training only; 0: nothing",
                               in(&TrainSection::z_loss)));
+  out.push_back(switch_option("train", "skip_nonfinite",
+                              "yes: a step whose loss or gradient norm is not finite changes nothing and the run goes "
+                              "on, until 100 in a row; no: the run ends",
+                              in(&TrainSection::skip_nonfinite)));
 }
 
 void add_optim(Options& out) {

@@ -67,7 +67,10 @@ ShardFileRecord Checkpointer::write_shards(const std::filesystem::path& folder) 
 
 Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFileRecord> files) const {
   Manifest manifest;
-  manifest.step = manifest.optimizer_step = state.step;
+  manifest.step = state.step;
+  manifest.optimizer_step = state.updates;
+  manifest.skipped_steps = state.skipped;
+  manifest.skipped_in_a_row = state.skipped_in_a_row;
   manifest.tokens_seen = state.tokens_seen;
   manifest.next_sample = state.next_sample;
   manifest.world_size = manifest.shard_count = world_.size();
@@ -128,7 +131,9 @@ RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
           if (moments > 0) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg, shard.exp_avg);
           if (moments > 1) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg_sq, shard.exp_avg_sq);
         }
-        state = {reader.manifest().step, reader.manifest().next_sample, reader.manifest().tokens_seen};
+        const Manifest& saved = reader.manifest();
+        state = {saved.step,           saved.next_sample,   saved.tokens_seen,
+                 saved.optimizer_step, saved.skipped_steps, saved.skipped_in_a_row};
       },
       "the loading of the checkpoint");
   publish_all(store_);

@@ -1,14 +1,11 @@
-#include <cmath>
 #include <vector>
 
-#include <lamina/base/error.hpp>
 #include <lamina/optim/gradient_scale.hpp>
 #include <lamina/optim/lr_schedule.hpp>
 #include <lamina/train/micro_step.hpp>
 #include <lamina/train/order_check.hpp>
+#include <lamina/train/skipped_steps.hpp>
 #include <lamina/train/step.hpp>
-
-#include <fmt/format.h>
 
 namespace lamina {
 
@@ -37,19 +34,10 @@ struct StepSums {
   }
 };
 
-void refuse_not_finite(const StepResult& result) {
-  if (std::isfinite(result.loss) && std::isfinite(result.grad_norm)) return;
-  throw mpi::AgreedError(
-      ExitCode::data,
-      one_line(fmt::format("step {}: loss {} and gradient norm {}", result.step, result.loss, result.grad_norm),
-               "training has diverged; the weights were not updated",
-               "lower optim.lr, lengthen optim.warmup or set optim.grad_clip, and resume from the last checkpoint"));
-}
-
 }  // namespace
 
 StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int64_t step, std::uint64_t first_sample,
-                    bool stop_wanted) {
+                    bool stop_wanted, std::optional<std::int64_t> update) {
   const TrainSection& train = context.config.train;
   const BatchPlan batches{train.global_batch, train.micro_batch, context.world.size()};
   StepSums sums;
@@ -78,8 +66,10 @@ StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int
   result.clip = scale.clip;
   result.lr = learning_rate(context.config.optim, step, train.steps);
   result.stop_wanted = sums.stops > 0;
-  refuse_not_finite(result);
-  context.optimizer.update(context.store, context.ops, {step, result.lr, scale.scale});
+  result.skipped = leaves_out_update(train, result);
+  if (!result.skipped) {
+    context.optimizer.update(context.store, context.ops, {update.value_or(step), result.lr, scale.scale});
+  }
   return result;
 }
 

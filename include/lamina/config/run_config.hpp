@@ -36,9 +36,10 @@ struct TrainSection {
   std::int64_t eval_every = 0;       // 0 = never
   std::int64_t eval_sequences = 64;  // 0 = the whole validation set
   std::int64_t log_every = 10;
-  std::int64_t stop_at = 0;    // save and end after this step, to go on later; 0 = never
-  double label_smoothing = 0;  // share of the target that goes to all tokens alike
-  double z_loss = 0;           // coefficient of the squared log of the softmax's normaliser; 0 = none
+  std::int64_t stop_at = 0;     // save and end after this step, to go on later; 0 = never
+  double label_smoothing = 0;   // share of the target that goes to all tokens alike
+  bool skip_nonfinite = false;  // leave out the update of a step whose loss or gradient norm is not finite
+  double z_loss = 0;            // coefficient of the squared log of the softmax's normaliser; 0 = none
 };
 
 enum class ScheduleKind { constant, cosine, linear, wsd };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include <lamina/config/run_config.hpp>
 #include <lamina/model/model_plan.hpp>
@@ -36,6 +37,7 @@ struct StepResult {
   double lr = 0;
   std::int64_t tokens = 0;   // labelled
   bool stop_wanted = false;  // some rank was asked to stop
+  bool skipped = false;      // loss or norm is not finite: no update (skipped_steps.hpp)
 };
 
 // References that a trainer's parts share. All outlive it.
@@ -49,10 +51,13 @@ struct TrainContext {
   const Optimizer& optimizer;
 };
 
-// Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish. Throws
-// AgreedError (data) when the loss or the norm is not finite (weights are then unchanged). Collective.
+// Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish. `update`:
+// the 1-based number of the optimizer's update, below `step` after skipped steps; `step` if left out. When the loss or
+// the norm is not finite, weights and moments stay as they were: with train.skip_nonfinite the result says `skipped`,
+// else AgreedError (data) is thrown. Collective.
 [[nodiscard]] StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int64_t step,
-                                  std::uint64_t first_sample, bool stop_wanted);
+                                  std::uint64_t first_sample, bool stop_wanted,
+                                  std::optional<std::int64_t> update = {});
 
 struct EvaluationResult {
   double loss = 0;
