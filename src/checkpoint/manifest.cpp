@@ -155,6 +155,7 @@ void read_values(const json& object, Manifest& manifest) {
   }
   manifest.seed = integer<std::uint64_t>(object, "seed");
   manifest.next_sample = integer<std::uint64_t>(object, "next_sample");
+  if (object.contains("sample_order")) manifest.sample_order = text(object, "sample_order");
   manifest.config_text = text(object, "config");
   manifest.model_config_json = text(object, "model_config");
   const json& extra = member(object, "extra");
@@ -225,6 +226,7 @@ std::string to_json(const Manifest& manifest) {
                  {"skipped_in_a_row", manifest.skipped_in_a_row},
                  {"seed", manifest.seed},
                  {"next_sample", manifest.next_sample},
+                 {"sample_order", manifest.sample_order},
                  {"config", manifest.config_text},
                  {"config_hash", hash_of(manifest.config_text)},
                  {"model_config", manifest.model_config_json},

@@ -62,6 +62,10 @@ void add_data(Options& out) {
   out.push_back(switch_option("data", "document_mask",
                               "yes: attention and labels stop at the boundaries of packed documents",
                               in(&DataSection::document_mask)));
+  out.push_back(choice_option("data", "last_batch", {"wrap", "drop", "pad"},
+                              "an epoch that global_batch does not divide. wrap: its last batch goes on with the next "
+                              "epoch; drop: the rest is left out; pad: rows without labels fill the batch",
+                              in(&DataSection::last_batch)));
 }
 
 void add_train(Options& out) {

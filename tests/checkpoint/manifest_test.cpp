@@ -29,6 +29,7 @@ Manifest small_manifest() {
   manifest.skipped_in_a_row = 1;
   manifest.seed = 1;
   manifest.next_sample = 12345678901234;
+  manifest.sample_order = "pad 8";
   manifest.config_text = "[run]\nseed = 1\n";
   manifest.model_config_json = "{\"hidden_size\": 8}";
   manifest.extra_json = R"({"scale":65536.0,"third":0.3333333333333333})";

@@ -21,12 +21,15 @@ struct ModelSection {
   ModelInit init = ModelInit::random;
 };
 
+// What becomes of an epoch's last windows when the global batch does not divide their number.
+enum class LastBatch { wrap, drop, pad };
 struct DataSection {
   std::string train;       // token file, .txt, .jsonl, ...; or a mixture "a.h5:0.7, b.h5:0.3"
   std::string validation;  // empty = no validation
   std::int64_t seq_len = 256;
   std::string tokenizer = "auto";  // auto | byte | path of tokenizer.json or its folder
   bool document_mask = false;      // attention and labels stop at document boundaries
+  LastBatch last_batch = LastBatch::wrap;
 };
 
 struct TrainSection {
