@@ -107,8 +107,9 @@ void print_step(const RunConfig& config, const ModelPlan& plan, const StorePlan&
   const double tokens = static_cast<double>(config.train.global_batch * config.data.seq_len);
   fmt::print("\nstep: {} tokens in {} micro-step(s), {:.3g} floating-point operations (6N + 6Lhs)\n", tokens,
              micro_steps, flops_per_token(plan.config, config.data.seq_len) * tokens);
-  fmt::print("memory of a rank: {} of shards (parameters, {} moment(s), gradient sums), {} of activations\n",
+  fmt::print("memory of a rank: {} of shards (parameters, {} moment(s), {}gradient sums), {} of activations\n",
              human_bytes(state_bytes(store, topology.world_size())), store.moments,
+             store.ema ? "averaged weights, " : "",
              human_bytes(ModelRunner::activation_bytes(plan, config.train.micro_batch, config.data.seq_len, true)));
   fmt::print("memory of a node: {} of slots for gathered units and gradients\n",
              human_bytes(slot_bytes_of_node(store, mesh, order)));
@@ -147,7 +148,7 @@ int plan_command(std::vector<std::string> arguments) {
       make_model_plan(read_model_config(run.config.model.path), parse_unit_rule(run.config.parallel.units));
   const SumOrder order = sum_order(run.config.reduction, topology);
   StorePlan store = make_store_plan(run.config.parallel, plan.units, plan.root ? 1 : 0, topology, order);
-  store.moments = moment_count(run.config.optim);
+  plan_state(store, run.config.optim);
   static_cast<void>(make_optimizer(run.config.optim, plan.units));  // refuses groups that match nothing
   const Mesh mesh(topology, store.shard_size);
   fmt::print("{} on {} rank(s), {} node(s), strategy {}, shard groups of {}, prefetch {}\n\n", run.config.model.path,

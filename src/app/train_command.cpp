@@ -112,7 +112,7 @@ class TrainRun {
     world_.agree(
         [&] { store_plan = make_store_plan(config_.parallel, plan_->units, plan_->root ? 1 : 0, topology, order); },
         "the strategy");
-    store_plan->moments = moment_count(config_.optim);
+    plan_state(*store_plan, config_.optim);
     const Mesh mesh(topology, store_plan->shard_size);
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
     report_plan(*store_plan, mesh, order);

@@ -46,6 +46,7 @@ json slice_to_json(const SliceRecord& slice) {
     object["exp_avg"] = hex(slice.moments->exp_avg);
     if (slice.moments->exp_avg_sq) object["exp_avg_sq"] = hex(*slice.moments->exp_avg_sq);
   }
+  if (slice.ema) object["ema"] = hex(*slice.ema);
   return object;
 }
 
@@ -128,6 +129,7 @@ SliceRecord slice_from_json(const json& object) {
     slice.moments = MomentChecksums{checksum(object, "exp_avg"), std::nullopt};
     if (object.contains("exp_avg_sq")) slice.moments->exp_avg_sq = checksum(object, "exp_avg_sq");
   }
+  if (object.contains("ema")) slice.ema = checksum(object, "ema");
   return slice;
 }
 
@@ -192,6 +194,8 @@ const char* name_of(StateKind kind) {
       return "exp_avg";
     case StateKind::exp_avg_sq:
       return "exp_avg_sq";
+    case StateKind::ema:
+      return "ema";
   }
   return "?";
 }

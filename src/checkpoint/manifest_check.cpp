@@ -22,6 +22,7 @@ class ManifestCheck {
     check_names();
     check_files();
     check_coverage();
+    check_averages();
   }
 
  private:
@@ -71,6 +72,19 @@ class ManifestCheck {
                 fmt::format("\"{}\" is not a file of the folder model", name));
       refuse_if(!names.insert(name).second, fmt::format("file {} is listed twice", name));
     }
+  }
+
+  // All or none: what is there for a part only would be dropped in silence.
+  void check_averages() const {
+    std::size_t slices = 0, averaged = 0;
+    for (const ShardFileRecord& file : manifest_.files) {
+      for (const SliceRecord& slice : file.slices) {
+        if (slice.range.length() == 0) continue;
+        ++slices;
+        averaged += static_cast<std::size_t>(slice.ema.has_value());
+      }
+    }
+    refuse_if(averaged != 0 && averaged != slices, "it holds averaged weights for a part of the model only");
   }
 
   // Every element of every unit exactly once.

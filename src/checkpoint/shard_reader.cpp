@@ -34,6 +34,7 @@ struct HeldRange {
 // None where the slice was saved without that kind of state.
 std::optional<std::uint64_t> checksum_of(const SliceRecord& slice, StateKind kind) {
   if (kind == StateKind::param) return slice.param;
+  if (kind == StateKind::ema) return slice.ema;
   if (!slice.moments) return std::nullopt;
   return kind == StateKind::exp_avg ? slice.moments->exp_avg : slice.moments->exp_avg_sq;
 }
@@ -246,6 +247,12 @@ FileShare file_share(std::size_t files, std::int64_t rank, std::int64_t world) {
   const auto r = static_cast<std::size_t>(rank), w = static_cast<std::size_t>(world);
   const std::size_t base = files / w, longer = files % w;
   return {r * base + std::min(r, longer), base + (r < longer ? 1 : 0)};
+}
+
+void refuse_without_average(const ShardReader& reader) {
+  if (reader.has(StateKind::ema)) return;
+  throw CheckpointError(one_line(fmt::format("cannot take the averaged weights of {}", reader.folder().string()),
+                                 "it was saved without them: optim.ema_decay was 0", "take the trained weights"));
 }
 
 CheckpointTensors::CheckpointTensors(ShardReader& reader, StateKind kind) : reader_(reader), kind_(kind) {

@@ -23,6 +23,8 @@ std::span<const float> values_of(const ShardSlice& slice, StateKind kind) {
       return slice.exp_avg;
     case StateKind::exp_avg_sq:
       return slice.exp_avg_sq;
+    case StateKind::ema:
+      return slice.ema;
   }
   return {};
 }
@@ -41,7 +43,8 @@ void check_slices(std::span<const UnitSpec> units, std::span<const ShardSlice> s
                 slice.range.end <= units[slice.unit].elements(),
             "write_shard_file: a range inside its unit, without padding");
     require(slice.param.size() == length && (slice.exp_avg.empty() || slice.exp_avg.size() == length) &&
-                (slice.exp_avg_sq.empty() || slice.exp_avg_sq.size() == slice.exp_avg.size()),
+                (slice.exp_avg_sq.empty() || slice.exp_avg_sq.size() == slice.exp_avg.size()) &&
+                (slice.ema.empty() || slice.ema.size() == length),
             "write_shard_file: as many values as the range is long");
   }
 }
@@ -92,6 +95,7 @@ SliceRecord write_slice(hdf5::File& file, const UnitSpec& unit, const ShardSlice
       record.moments->exp_avg_sq = write_values(group, StateKind::exp_avg_sq, slice.exp_avg_sq);
     }
   }
+  if (!slice.ema.empty()) record.ema = write_values(group, StateKind::ema, slice.ema);
   group.close();
   return record;
 }
@@ -111,6 +115,7 @@ void prove(const std::filesystem::path& path, std::span<const UnitSpec> units, c
   for (const SliceRecord& slice : record.slices) {
     const hdf5::Group group = file.open_group(units[slice.unit].name);
     compare(group, StateKind::param, slice.param, staging);
+    if (slice.ema) compare(group, StateKind::ema, *slice.ema, staging);
     if (!slice.moments) continue;
     compare(group, StateKind::exp_avg, slice.moments->exp_avg, staging);
     if (slice.moments->exp_avg_sq) compare(group, StateKind::exp_avg_sq, *slice.moments->exp_avg_sq, staging);

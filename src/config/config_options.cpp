@@ -120,6 +120,11 @@ void add_optim(Options& out) {
                             in(&OptimSection::groups)));
   out.push_back(number_option("optim", "grad_clip", "X >= 0", "highest global gradient norm; 0: no clipping",
                               in(&OptimSection::grad_clip)));
+  out.push_back(number_option("optim", "ema_decay", "0 <= X < 1",
+                              "keep an exponential moving average of the weights, ema = X ema + (1 - X) weight after "
+                              "each step, as one more fp32 value a parameter, for lamina-consolidate --weights ema; "
+                              "0: none",
+                              in(&OptimSection::ema_decay)));
 }
 
 void add_machine(Options& out) {

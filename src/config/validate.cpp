@@ -108,6 +108,8 @@ void check_optim(Problems& problems, const RunConfig& config) {
                   "set optim.weight_decay to 0 for none");
   problems.unless(o.grad_clip >= 0, fmt::format("optim.grad_clip is {}", o.grad_clip), "it must be at least 0",
                   "set optim.grad_clip to 0 for none");
+  problems.unless(o.ema_decay >= 0 && o.ema_decay < 1, fmt::format("optim.ema_decay is {}", o.ema_decay),
+                  "it must be at least 0 and below 1", "set optim.ema_decay to 0 for none, or such as 0.999");
   at_least(problems, "optim.warmup", o.warmup, 0);
   at_least(problems, "optim.decay", o.decay, 0);
   const std::int64_t steps = config.train.steps;

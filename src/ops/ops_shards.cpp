@@ -54,6 +54,14 @@ void Ops::lion(std::span<float> param, std::span<float> exp_avg, std::span<const
   do_lion(param, exp_avg, grad, step);
 }
 
+void Ops::ema(std::span<float> average, std::span<const float> param, double decay) {
+  const ShapeCheck check("ema");
+  check.that(average.size() == param.size(),
+             fmt::format("average [{}] and param [{}] must have the same length", average.size(), param.size()));
+  check.that(decay >= 0 && decay < 1, fmt::format("decay {} must be at least 0 and below 1", decay));
+  do_ema(average, param, decay);
+}
+
 void Ops::add_sum_of_squares(ExactSum& sum, std::span<const float> x) { do_add_sum_of_squares(sum, x); }
 
 }  // namespace lamina

@@ -11,7 +11,7 @@ namespace {
 class AdamOptimizer final : public Optimizer {
  public:
   AdamOptimizer(TensorRules rules, const OptimSection& optim)
-      : Optimizer(std::move(rules)), optim_(optim), decoupled_(optim.kind == OptimizerKind::adamw) {}
+      : Optimizer(std::move(rules), optim), optim_(optim), decoupled_(optim.kind == OptimizerKind::adamw) {}
 
  private:
   void update_piece(Ops& ops, const Piece& piece, const UpdateStep& step, double weight_decay) const override {
@@ -38,7 +38,7 @@ class AdamOptimizer final : public Optimizer {
 class SgdOptimizer final : public Optimizer {
  public:
   SgdOptimizer(TensorRules rules, const OptimSection& optim)
-      : Optimizer(std::move(rules)), momentum_(optim.momentum), nesterov_(optim.nesterov) {}
+      : Optimizer(std::move(rules), optim), momentum_(optim.momentum), nesterov_(optim.nesterov) {}
 
  private:
   void update_piece(Ops& ops, const Piece& piece, const UpdateStep& step, double weight_decay) const override {
@@ -52,7 +52,7 @@ class SgdOptimizer final : public Optimizer {
 class LionOptimizer final : public Optimizer {
  public:
   LionOptimizer(TensorRules rules, const OptimSection& optim)
-      : Optimizer(std::move(rules)), beta1_(optim.beta1), beta2_(optim.beta2) {}
+      : Optimizer(std::move(rules), optim), beta1_(optim.beta1), beta2_(optim.beta2) {}
 
  private:
   void update_piece(Ops& ops, const Piece& piece, const UpdateStep& step, double weight_decay) const override {
@@ -83,20 +83,30 @@ int moment_count(const OptimSection& optim) {
   return optim.kind == OptimizerKind::lion ? 1 : 2;
 }
 
+void plan_state(StorePlan& plan, const OptimSection& optim) {
+  plan.moments = moment_count(optim);
+  plan.ema = optim.ema_decay > 0;
+}
+
+void Optimizer::update_unit(WeightStore& store, Ops& ops, std::size_t unit, const UpdateStep& step) const {
+  const OptimizerShard shard = store.optimizer_shard(unit);
+  for (const Span& span : store.layout(unit).spans(shard.range)) {
+    const auto begin = static_cast<std::size_t>(span.flat_offset - shard.range.begin);
+    const auto length = static_cast<std::size_t>(span.length);
+    const auto cut = [&](std::span<float> whole) { return whole.empty() ? whole : whole.subspan(begin, length); };
+    const TensorRule& rule = rules_[unit].at(span.tensor);
+    UpdateStep own = step;
+    own.lr *= rule.lr_factor;
+    update_piece(ops, {cut(shard.param), cut(shard.exp_avg), cut(shard.exp_avg_sq), cut(shard.grad)}, own,
+                 rule.weight_decay);
+  }
+  if (!shard.ema.empty()) ops.ema(shard.ema, shard.param, ema_decay_);
+}
+
 void Optimizer::update(WeightStore& store, Ops& ops, const UpdateStep& step) const {
   require(store.unit_count() == rules_.size(), "the optimizer was made for the store's units");
   for (std::size_t unit = 0; unit < store.unit_count(); ++unit) {
-    const OptimizerShard shard = store.optimizer_shard(unit);
-    for (const Span& span : store.layout(unit).spans(shard.range)) {
-      const auto begin = static_cast<std::size_t>(span.flat_offset - shard.range.begin);
-      const auto length = static_cast<std::size_t>(span.length);
-      const auto cut = [&](std::span<float> whole) { return whole.empty() ? whole : whole.subspan(begin, length); };
-      const TensorRule& rule = rules_[unit].at(span.tensor);
-      UpdateStep own = step;
-      own.lr *= rule.lr_factor;
-      update_piece(ops, {cut(shard.param), cut(shard.exp_avg), cut(shard.exp_avg_sq), cut(shard.grad)}, own,
-                   rule.weight_decay);
-    }
+    update_unit(store, ops, unit, step);
     store.publish(unit);
   }
 }

@@ -58,6 +58,7 @@ MeshStore::MeshStore(const StorePlan& plan, Device& device, FabricSet& fabrics)
   param_ = std::make_unique<Pieces>(device, parts, "parameters");
   if (plan_.moments > 0) exp_avg_ = std::make_unique<Pieces>(device, optimized, "first moments");
   if (plan_.moments > 1) exp_avg_sq_ = std::make_unique<Pieces>(device, optimized, "second moments");
+  if (plan_.ema) ema_ = std::make_unique<Pieces>(device, optimized, "averaged weights");
   sums_ = std::make_unique<Pieces>(device, sums_cover_part() ? parts : blocks, "gradient sums");
 }
 
@@ -157,12 +158,13 @@ void MeshStore::clear_gradients() {
 }
 
 OptimizerShard MeshStore::optimizer_shard(std::size_t unit) {
-  const auto moment = [unit](const auto& pieces) { return pieces ? pieces->of(unit) : std::span<float>(); };
+  const auto kept = [unit](const auto& pieces) { return pieces ? pieces->of(unit) : std::span<float>(); };
   if (plan_.optimizer_over_world) {
-    return {block_range(unit), block_of_part(unit, param_->of(unit)), moment(exp_avg_), moment(exp_avg_sq_),
-            summed_block(unit)};
+    return {block_range(unit),  block_of_part(unit, param_->of(unit)),
+            kept(exp_avg_),     kept(exp_avg_sq_),
+            summed_block(unit), kept(ema_)};
   }
-  return {part_range(unit), param_->of(unit), moment(exp_avg_), moment(exp_avg_sq_), sums_->of(unit)};
+  return {part_range(unit), param_->of(unit), kept(exp_avg_), kept(exp_avg_sq_), sums_->of(unit), kept(ema_)};
 }
 
 void MeshStore::publish(std::size_t unit) {

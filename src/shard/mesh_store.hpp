@@ -78,7 +78,7 @@ class MeshStore final : public WeightStore {
     std::span<float> data;
   };
   std::vector<GradientSlot> gradients_;
-  std::unique_ptr<Pieces> param_, exp_avg_, exp_avg_sq_, sums_;  // moments: only those of the plan
+  std::unique_ptr<Pieces> param_, exp_avg_, exp_avg_sq_, ema_, sums_;  // moments and average: only those of the plan
 };
 
 }  // namespace lamina

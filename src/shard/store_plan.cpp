@@ -78,7 +78,8 @@ std::uint64_t state_bytes(const StorePlan& plan, int world_size) {
     const std::int64_t part = block * replicas;
     const std::int64_t optimized = plan.optimizer_over_world ? block : part;
     const std::int64_t summed = plan.optimizer_over_world && !plan.defer_replicas ? block : part;
-    floats += static_cast<std::uint64_t>(part + plan.moments * optimized + summed);
+    const int optimizer_buffers = plan.moments + (plan.ema ? 1 : 0);
+    floats += static_cast<std::uint64_t>(part + optimizer_buffers * optimized + summed);
   }
   return floats * sizeof(float);
 }

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/log.hpp>
 #include <lamina/checkpoint/catalog.hpp>
-#include <lamina/checkpoint/shard_reader.hpp>
 #include <lamina/checkpoint/shard_writer.hpp>
 #include <lamina/config/command_line.hpp>
 #include <lamina/optim/optimizer.hpp>
@@ -40,6 +40,15 @@ void check_optimizer(const ShardReader& reader, const OptimSection& optim) {
                                  "training cannot continue from it", "use a checkpoint that lamina train wrote"));
 }
 
+// Averaged weights are never dropped on the way.
+void check_average(const ShardReader& reader, const OptimSection& optim) {
+  if (!reader.has(StateKind::ema) || optim.ema_decay > 0) return;
+  throw UsageError(one_line(
+      fmt::format("optim.ema_decay is 0 but {} holds averaged weights", reader.folder().string()),
+      "going on without them would lose them",
+      "set optim.ema_decay as it was, or start in another run.dir from weights exported by lamina-consolidate"));
+}
+
 }  // namespace
 
 Checkpointer::Checkpointer(const mpi::Communicator& world, WeightStore& store, const RunConfig& config,
@@ -60,7 +69,7 @@ ShardFileRecord Checkpointer::write_shards(const std::filesystem::path& folder) 
     const auto begin = static_cast<std::size_t>(range.begin - shard.range.begin),
                length = static_cast<std::size_t>(range.length());
     const auto cut = [&](std::span<float> whole) { return whole.empty() ? whole : whole.subspan(begin, length); };
-    slices.push_back({unit, range, cut(shard.param), cut(shard.exp_avg), cut(shard.exp_avg_sq)});
+    slices.push_back({unit, range, cut(shard.param), cut(shard.exp_avg), cut(shard.exp_avg_sq), cut(shard.ema)});
   }
   return write_shard_file(folder, world_.rank(), units, slices);
 }
@@ -110,6 +119,25 @@ std::filesystem::path Checkpointer::save(const RunState& state) const {
   return folder;
 }
 
+void Checkpointer::read_shards(ShardReader& reader) {
+  const int moments = moment_count(config_.optim);
+  const bool averaged = reader.has(StateKind::ema);
+  for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) {
+    const OptimizerShard shard = store_.optimizer_shard(unit);
+    const FlatLayout& layout = store_.layout(unit);
+    reader.read(layout, shard.range, StateKind::param, shard.param);
+    if (moments > 0) reader.read(layout, shard.range, StateKind::exp_avg, shard.exp_avg);
+    if (moments > 1) reader.read(layout, shard.range, StateKind::exp_avg_sq, shard.exp_avg_sq);
+    if (averaged) reader.read(layout, shard.range, StateKind::ema, shard.ema);
+  }
+  if (averaged || config_.optim.ema_decay == 0) return;
+  begin_average(store_);
+  if (world_.rank() == 0) {
+    log_warn(fmt::format("{} holds no averaged weights: the average begins anew, as the weights of step {}",
+                         reader.folder().string(), reader.manifest().step));
+  }
+}
+
 RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
   RunState state;
   world_.agree(
@@ -119,15 +147,10 @@ RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
         for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) units.push_back(store_.layout(unit).unit());
         reader.check_units(units);
         check_optimizer(reader, config_.optim);
-        const int moments = moment_count(config_.optim);
+        check_average(reader, config_.optim);
         const FileShare share = file_share(reader.manifest().files.size(), world_.rank(), world_.size());
         reader.verify_files(share.first, share.count);
-        for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) {
-          const OptimizerShard shard = store_.optimizer_shard(unit);
-          reader.read(store_.layout(unit), shard.range, StateKind::param, shard.param);
-          if (moments > 0) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg, shard.exp_avg);
-          if (moments > 1) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg_sq, shard.exp_avg_sq);
-        }
+        read_shards(reader);
         state = {reader.manifest().step, reader.manifest().next_sample, reader.manifest().tokens_seen};
       },
       "the loading of the checkpoint");

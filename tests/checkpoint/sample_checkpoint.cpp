@@ -21,7 +21,7 @@ std::vector<UnitSpec> sample_units() {
 float sample_value(const std::string& tensor, std::int64_t element, StateKind kind) {
   if (element % 50 == 49) return -0.0f;
   const std::uint64_t hash =
-      xxh3_64(tensor.data(), tensor.size(), static_cast<std::uint64_t>(element) * 3 + static_cast<std::uint64_t>(kind));
+      xxh3_64(tensor.data(), tensor.size(), static_cast<std::uint64_t>(element) * 4 + static_cast<std::uint64_t>(kind));
   const float value = static_cast<float>(hash % 1'000'003) * 1e-3f - 500.0f;
   if (kind == StateKind::exp_avg_sq) return value * value * 1e-30f;
   return value;
@@ -61,12 +61,14 @@ ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int
   const std::vector<UnitSpec>& units = model.units;
   std::vector<std::vector<float>> values;
   std::vector<ShardSlice> slices;
-  values.reserve(units.size() * 3);
+  values.reserve(units.size() * 4);
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     const FlatLayout layout(units[unit], world, sample_alignment);
     const FlatRange range = layout.owned_range(rank);
     for (const StateKind kind : all_state_kinds) values.push_back(sample_values(layout, range, kind));
-    slices.push_back({unit, range, values[3 * unit], values[3 * unit + 1], values[3 * unit + 2]});
+    const std::vector<float>* of = &values[4 * unit];
+    slices.push_back({unit, range, of[0], of[1], of[2], {}});
+    if (model.averaged) slices.back().ema = of[3];
   }
   return write_shard_file(folder, rank, units, slices);
 }

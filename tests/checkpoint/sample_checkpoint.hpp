@@ -26,6 +26,7 @@ namespace lamina::test {
 struct SampleModel {
   std::vector<UnitSpec> units = sample_units();
   std::string config_json = R"({"model_type": "llama", "torch_dtype": "bfloat16"})";
+  bool averaged = true;  // holds averaged weights
 };
 
 // Everything but files and side files.

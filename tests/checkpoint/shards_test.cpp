@@ -98,7 +98,7 @@ TEST_F(Shards, AreStrictBothWays) {
 TEST_F(Shards, FindAFlippedBitInAnyDataset) {
   const auto saved = test::save_sample(folder_.path(), 1, 2);
   ShardReader(saved).verify_all();
-  for (const char* name : {"param", "exp_avg", "exp_avg_sq"}) {
+  for (const char* name : {"param", "exp_avg", "exp_avg_sq", "ema"}) {
     std::uint64_t offset = 0;
     {
       const hdf5::File file = hdf5::File::open_read_only(saved / "rank_00001.h5");
@@ -146,7 +146,7 @@ TEST_F(Shards, RefuseAFileOfAnotherSizeOrNone) {
 TEST_F(Shards, KeepFrozenParametersWithoutMoments) {
   const UnitSpec unit{"frozen", {{"w", {3}, true, {}}}};
   const std::vector<float> values{1, 2, 3};
-  const ShardSlice slice{0, {0, 3}, values, {}, {}};
+  const ShardSlice slice{0, {0, 3}, values, {}, {}, {}};
   Manifest manifest = test::sample_manifest(1);
   manifest.units = {unit};
   manifest.files = {write_shard_file(folder_.path(), 0, manifest.units, std::span(&slice, 1))};
@@ -165,7 +165,7 @@ TEST_F(Shards, KeepFrozenParametersWithoutMoments) {
 TEST_F(Shards, KeepOneMomentWithoutTheOther) {
   const UnitSpec unit{"one", {{"w", {3}, true, {}}}};
   const std::vector<float> values{1, 2, 3}, momentum{4, 5, 6};
-  const ShardSlice slice{0, {0, 3}, values, momentum, {}};
+  const ShardSlice slice{0, {0, 3}, values, momentum, {}, {}};
   Manifest manifest = test::sample_manifest(1);
   manifest.optimizer = "lion";
   manifest.units = {unit};
@@ -180,6 +180,16 @@ TEST_F(Shards, KeepOneMomentWithoutTheOther) {
   std::vector<float> read(3);
   reader.read_tensor("w", 0, StateKind::exp_avg, read);
   EXPECT_EQ(read, momentum);
+}
+
+TEST_F(Shards, KnowWhetherTheyHoldAveragedWeights) {
+  EXPECT_TRUE(ShardReader(test::save_sample(folder_.path(), 1, 3)).has(StateKind::ema));
+  const test::SampleModel plain{.averaged = false};
+  ShardReader reader(test::save_sample(folder_.path(), 2, 3, 0, plain));
+  reader.verify_all();
+  EXPECT_FALSE(reader.has(StateKind::ema));
+  EXPECT_THAT(message_of<CheckpointError>([&] { refuse_without_average(reader); }),
+              HasSubstr("saved without them: optim.ema_decay was 0"));
 }
 
 TEST(FileShare, CoversEveryFileOnce) {

@@ -51,6 +51,8 @@ TEST(Validate, EachRuleNamesItsKey) {
       {"optim.eps", [](RunConfig& c) { c.optim.kind = OptimizerKind::lion, c.optim.eps = 1e-6; }},
       {"optim.groups", [](RunConfig& c) { c.optim.groups = "norm"; }},
       {"optim.grad_clip", [](RunConfig& c) { c.optim.grad_clip = -1; }},
+      {"optim.ema_decay", [](RunConfig& c) { c.optim.ema_decay = 1; }},
+      {"optim.ema_decay", [](RunConfig& c) { c.optim.ema_decay = -0.5; }},
       {"optim.warmup", [](RunConfig& c) { c.optim.warmup = 101; }},
       {"optim.decay", [](RunConfig& c) { c.optim.decay = 5; }},
       {"parallel.prefetch", [](RunConfig& c) { c.parallel.prefetch = 4; }},

@@ -55,6 +55,7 @@ class CountingOps final : public Ops {
   }
   void do_sgd(std::span<float>, std::span<float>, std::span<const float>, const SgdStep&) override { ++calls; }
   void do_lion(std::span<float>, std::span<float>, std::span<const float>, const LionStep&) override { ++calls; }
+  void do_ema(std::span<float>, std::span<const float>, double) override { ++calls; }
   void do_add_sum_of_squares(ExactSum&, std::span<const float>) override { ++calls; }
 };
 
@@ -218,13 +219,16 @@ TEST_F(ShapeChecks, OtherOptimizers) {
   ops.sgd(a, {}, d, {});
   ops.sgd(a, b, d, {0.1, 0.9, 0, true, 1});
   ops.lion(a, b, d, {});
-  EXPECT_EQ(ops.calls, 4);
+  ops.ema(a, d, 0.9);
+  EXPECT_EQ(ops.calls, 5);
   EXPECT_THAT(refusal([&] { ops.adam(a, wrong, c, d, {}); }), HasSubstr("exp_avg [3]"));
   EXPECT_THAT(refusal([&] { ops.sgd(a, b, d, {}); }), HasSubstr("momentum_buffer [4]"));
   EXPECT_THAT(refusal([&] { ops.sgd(a, {}, d, {0.1, 0.9, 0, false, 1}); }), HasSubstr("momentum_buffer [0]"));
   EXPECT_THAT(refusal([&] { ops.sgd(a, {}, d, {0.1, 0, 0, true, 1}); }), HasSubstr("nesterov"));
   EXPECT_THAT(refusal([&] { ops.lion(a, b, wrong, {}); }), HasSubstr("grad [3]"));
-  EXPECT_EQ(ops.calls, 4);
+  EXPECT_THAT(refusal([&] { ops.ema(a, wrong, 0.9); }), HasSubstr("param [3]"));
+  EXPECT_THAT(refusal([&] { ops.ema(a, d, 1); }), HasSubstr("below 1"));
+  EXPECT_EQ(ops.calls, 5);
 }
 
 }  // namespace

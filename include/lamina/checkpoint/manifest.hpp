@@ -17,11 +17,12 @@
 
 namespace lamina {
 
-// What is kept for each element of the model: the fp32 master value and up to two moments of the optimizer (one:
-// exp_avg).
-enum class StateKind : std::uint8_t { param, exp_avg, exp_avg_sq };
-inline constexpr StateKind all_state_kinds[] = {StateKind::param, StateKind::exp_avg, StateKind::exp_avg_sq};
-[[nodiscard]] const char* name_of(StateKind kind);  // "param", "exp_avg", "exp_avg_sq": also the dataset's name
+// What is kept for each element of the model: the fp32 master value, up to two moments of the optimizer (one: exp_avg)
+// and, if the run averages its weights, their moving average.
+enum class StateKind : std::uint8_t { param, exp_avg, exp_avg_sq, ema };
+inline constexpr StateKind all_state_kinds[] = {StateKind::param, StateKind::exp_avg, StateKind::exp_avg_sq,
+                                                StateKind::ema};
+[[nodiscard]] const char* name_of(StateKind kind);  // "param", "exp_avg", "exp_avg_sq", "ema": also the dataset's name
 
 struct MomentChecksums {
   std::uint64_t exp_avg = 0;
@@ -36,6 +37,7 @@ struct SliceRecord {
   FlatRange range;       // flat coordinates of that unit; may be empty
   std::uint64_t param = 0;
   std::optional<MomentChecksums> moments;  // none for optimizers without state
+  std::optional<std::uint64_t> ema;        // in all slices that have elements, or in none
   bool operator==(const SliceRecord&) const = default;
 };
 

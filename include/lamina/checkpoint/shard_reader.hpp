@@ -62,6 +62,9 @@ struct FileShare {
 };
 [[nodiscard]] FileShare file_share(std::size_t files, std::int64_t rank, std::int64_t world);
 
+// Throws CheckpointError when the checkpoint holds no averaged weights.
+void refuse_without_average(const ShardReader& reader);
+
 // One kind of state of a whole checkpoint, tensor by tensor. Keeps a reference to `reader`.
 class CheckpointTensors : public TensorSource {
  public:

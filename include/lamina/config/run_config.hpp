@@ -56,6 +56,7 @@ struct OptimSection {
   double weight_decay = 0.1;
   std::string groups;      // "PATTERN:lr=X:decay=Y, ...", see config/parameter_groups.hpp
   double grad_clip = 1.0;  // 0 = no clipping
+  double ema_decay = 0;    // of the averaged weights; 0 = none are kept
 };
 
 enum class Strategy { no_shard, shard_optimizer, shard_grad_op, full, hybrid, hybrid_optimizer };

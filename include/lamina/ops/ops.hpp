@@ -153,7 +153,11 @@ class Ops {
   // momentum_buffer: as long as param, or empty exactly when step.momentum is 0.
   void sgd(std::span<float> param, std::span<float> momentum_buffer, std::span<const float> grad, const SgdStep& step);
   void lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad, const LionStep& step);
-  // Adds the sum of squares to `sum`, exactly: the result does not depend on the order of elements nor on how they are cut.
+  // average = decay * average + (1 - decay) * param, as torch.lerp computes it: average += (1 - decay) * (param -
+  // average), which leaves an average alone that has arrived. decay in [0, 1).
+  void ema(std::span<float> average, std::span<const float> param, double decay);
+  // Adds the sum of squares to `sum`, exactly: the result does not depend on the order of elements nor on how they are
+  // cut.
   void add_sum_of_squares(ExactSum& sum, std::span<const float> x);
 
  protected:
@@ -200,6 +204,7 @@ class Ops {
                       const SgdStep& step) = 0;
   virtual void do_lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad,
                        const LionStep& step) = 0;
+  virtual void do_ema(std::span<float> average, std::span<const float> param, double decay) = 0;
   virtual void do_add_sum_of_squares(ExactSum& sum, std::span<const float> x) = 0;
 };
 

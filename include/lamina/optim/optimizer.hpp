@@ -22,8 +22,10 @@ namespace lamina {
 [[nodiscard]] std::string_view name_of(OptimizerKind kind);
 
 // State buffers for each element: 0 (SGD without momentum), 1 (exp_avg: SGD's momentum, Lion's) or 2 (also exp_avg_sq).
-// StorePlan::moments wants it.
 [[nodiscard]] int moment_count(const OptimSection& optim);
+
+// Enters into `plan` what `optim` keeps for each element: moments, averaged weights.
+void plan_state(StorePlan& plan, const OptimSection& optim);
 
 // How one tensor is updated.
 struct TensorRule {
@@ -46,11 +48,11 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Updates all units in order and publishes them. Collective.
+  // Updates all units in order, then their averaged weights where the store keeps some, and publishes them. Collective.
   void update(WeightStore& store, Ops& ops, const UpdateStep& step) const;
 
  protected:
-  explicit Optimizer(TensorRules rules) : rules_(std::move(rules)) {}
+  Optimizer(TensorRules rules, const OptimSection& optim) : rules_(std::move(rules)), ema_decay_(optim.ema_decay) {}
 
   // A part of one tensor. Moments that the kind does not have are empty.
   struct Piece {
@@ -61,7 +63,10 @@ class Optimizer {
   virtual void update_piece(Ops& ops, const Piece& piece, const UpdateStep& step, double weight_decay) const = 0;
 
  private:
+  void update_unit(WeightStore& store, Ops& ops, std::size_t unit, const UpdateStep& step) const;
+
   TensorRules rules_;
+  double ema_decay_;
 };
 
 // `units`: those of the store that will be updated, in its order. Throws what tensor_rules throws.

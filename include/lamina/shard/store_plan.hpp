@@ -16,7 +16,8 @@ namespace lamina {
 struct StorePlan {
   std::vector<UnitSpec> units;
   int prefetch = 1;                   // 0..3
-  int moments = 2;                    // buffers of optimizer state: 0, 1 or 2 (optim's moment_count)
+  int moments = 2;                    // buffers of optimizer state: 0, 1 or 2 (optim's plan_state)
+  bool ema = false;                   // averaged weights are kept beside the optimizer's state
   int shard_size = 1;                 // ranks that hold one copy of the weights between them; 1 = every rank holds all
   int pinned_units = 0;               // units that stay full for a whole micro-step (the root), 0 or 1
   bool keep_full = false;             // gathered units stay until their last use in a micro-step

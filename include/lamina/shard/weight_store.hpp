@@ -25,10 +25,11 @@ namespace lamina {
 enum class UnitState { sharded, gathering, full };
 
 // The part of a unit that this rank's optimizer updates. All spans have the length of `range` (padding included: it
-// stays zero), or are empty where the plan has fewer moments.
+// stays zero), or are empty where the plan has fewer moments or no averaged weights.
 struct OptimizerShard {
   FlatRange range;  // in the unit's flat buffer
   std::span<float> param, exp_avg, exp_avg_sq, grad;
+  std::span<float> ema;  // averaged weights
 };
 
 struct StoreCounters {

@@ -131,4 +131,14 @@ void CpuOps::do_lion(std::span<float> param, std::span<float> exp_avg, std::span
   });
 }
 
+void CpuOps::do_ema(std::span<float> average, std::span<const float> param, double decay) {
+  const Float8 rest = constant(1 - decay);
+  float* a = average.data();
+  const float* p = param.data();
+  for_shard(threads_, average.size(), 2, [=](auto io, std::int64_t i) {
+    const Float8 old = io.load(a + i);
+    io.store(a + i, old + rest * (io.load(p + i) - old));
+  });
+}
+
 }  // namespace lamina::cpu
