@@ -111,11 +111,17 @@ void print_step(const RunConfig& config, const ModelPlan& plan, const StorePlan&
              human_bytes(state_bytes(store, topology.world_size())), store.moments,
              store.ema ? "averaged weights, " : "",
              human_bytes(ModelRunner::activation_bytes(plan, config.train.micro_batch, config.data.seq_len, true)));
+  const UpdateNeeds update = update_needs(config.optim, store, mesh);
+  if (update.most_bytes > 0) {
+    fmt::print("                  and {} to orthogonalise matrices (on the rank that needs most)\n",
+               human_bytes(update.most_bytes));
+  }
   fmt::print("memory of a node: {} of slots for gathered units and gradients\n",
              human_bytes(slot_bytes_of_node(store, mesh, order)));
-  fmt::print("sent to other nodes by a rank in a step: {} (sums in {} order)\n",
-             human_bytes(sizeof(float) * floats_sent_by_step(plan, store, mesh, order, micro_steps)),
-             order == SumOrder::rank ? "rank" : "hierarchical");
+  fmt::print(
+      "sent to other nodes by a rank in a step: {} (sums in {} order)\n",
+      human_bytes(sizeof(float) * (floats_sent_by_step(plan, store, mesh, order, micro_steps) + update.floats_sent)),
+      order == SumOrder::rank ? "rank" : "hierarchical");
 }
 
 void print_help(const std::string& of_train) {

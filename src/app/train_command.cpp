@@ -117,6 +117,7 @@ class TrainRun {
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
     report_plan(*store_plan, mesh, order);
     store_ = make_weight_store(*store_plan, *backend_.device, *fabrics_);
+    world_.agree([&] { optimizer_->prepare(*store_, *backend_.device); }, "the optimizer's memory");
     world_.agree(
         [&] {
           runner_ = std::make_unique<ModelRunner>(*plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
@@ -143,7 +144,7 @@ class TrainRun {
     log_info(fmt::format(
         "memory: {} of shards and {} of activations a rank, {} of slots a node (strategy {}, prefetch {}, sums in {} "
         "order)",
-        human_bytes(state_bytes(store_plan, world_.size())),
+        human_bytes(state_bytes(store_plan, world_.size()) + update_needs(config_.optim, store_plan, mesh).most_bytes),
         human_bytes(ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true)),
         human_bytes(slot_bytes_of_node(store_plan, mesh, order)), name_of(config_.parallel.strategy),
         config_.parallel.prefetch, order == SumOrder::rank ? "rank" : "hierarchical"));

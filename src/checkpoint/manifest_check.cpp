@@ -20,6 +20,7 @@ class ManifestCheck {
     refuse_if(manifest_.world_size < 1 || manifest_.shard_count < 1 || manifest_.alignment < 1 || manifest_.step < 0,
               "world size, shard count, alignment or step is out of range");
     check_names();
+    check_second_moments();
     check_files();
     check_coverage();
     check_averages();
@@ -43,6 +44,18 @@ class ManifestCheck {
         }
         refuse_if(!add_elements(tensor, elements), fmt::format("the shape of {} is impossible", tensor.name));
       }
+    }
+  }
+
+  void check_second_moments() const {
+    std::set<std::string_view> tensors, without;
+    for (const UnitSpec& unit : manifest_.units) {
+      for (const TensorSpec& tensor : unit.tensors) tensors.insert(tensor.name);
+    }
+    for (const std::string& name : manifest_.no_exp_avg_sq) {
+      refuse_if(
+          !tensors.contains(name) || !without.insert(name).second,
+          fmt::format("it says of {} that there is no exp_avg_sq, which is not a tensor or was said before", name));
     }
   }
 

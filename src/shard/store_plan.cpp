@@ -70,18 +70,75 @@ StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec>
   return plan;
 }
 
-std::uint64_t state_bytes(const StorePlan& plan, int world_size) {
+namespace {
+
+// What a rank keeps of a unit follows from its block of the world: parts consist of whole blocks.
+FlatRange optimizer_range(const StorePlan& plan, std::int64_t block_elements, std::int64_t replicas,
+                          std::int64_t block) {
+  const std::int64_t length = plan.optimizer_over_world ? block_elements : block_elements * replicas;
+  const std::int64_t index = plan.optimizer_over_world ? block : block / replicas;
+  return {index * length, (index + 1) * length};
+}
+
+// Floats of the second moment of the rank with that block.
+std::int64_t second_moment_floats(const StorePlan& plan, int world_size, std::int64_t block) {
+  if (plan.moments < 2) return 0;
+  std::int64_t floats = 0;
+  for (std::size_t unit = 0; unit < plan.units.size(); ++unit) {
+    const std::int64_t block_elements = FlatLayout(plan.units[unit], world_size).block_elements();
+    const FlatRange range = optimizer_range(plan, block_elements, world_size / plan.shard_size, block);
+    floats += plan.second.empty() ? range.length() : plan.second.at(unit).packed(range).length();
+  }
+  return floats;
+}
+
+// Without the second moment: the same on every rank.
+std::int64_t common_floats(const StorePlan& plan, int world_size) {
   const std::int64_t replicas = world_size / plan.shard_size;
-  std::uint64_t floats = 0;
+  std::int64_t floats = 0;
   for (const UnitSpec& unit : plan.units) {
     const std::int64_t block = FlatLayout(unit, world_size).block_elements();
     const std::int64_t part = block * replicas;
     const std::int64_t optimized = plan.optimizer_over_world ? block : part;
     const std::int64_t summed = plan.optimizer_over_world && !plan.defer_replicas ? block : part;
-    const int optimizer_buffers = plan.moments + (plan.ema ? 1 : 0);
-    floats += static_cast<std::uint64_t>(part + optimizer_buffers * optimized + summed);
+    const int optimizer_buffers = std::min(plan.moments, 1) + (plan.ema ? 1 : 0);
+    floats += part + optimizer_buffers * optimized + summed;
   }
-  return floats * sizeof(float);
+  return floats;
+}
+
+std::uint64_t float_bytes(std::int64_t floats) { return static_cast<std::uint64_t>(floats) * sizeof(float); }
+
+}  // namespace
+
+std::uint64_t state_bytes(const StorePlan& plan, const Mesh& mesh) {
+  const Topology& world = mesh.world();
+  return float_bytes(common_floats(plan, world.world_size()) +
+                     second_moment_floats(plan, world.world_size(), world.block_of(world.rank())));
+}
+
+std::uint64_t state_bytes(const StorePlan& plan, int world_size) {
+  std::int64_t most = second_moment_floats(plan, world_size, 0);
+  const std::int64_t blocks = plan.second.empty() ? 1 : world_size;
+  for (std::int64_t block = 1; block < blocks; ++block) {
+    most = std::max(most, second_moment_floats(plan, world_size, block));
+  }
+  return float_bytes(common_floats(plan, world_size) + most);
+}
+
+const Topology& optimizer_group(const StorePlan& plan, const Mesh& mesh) {
+  return plan.optimizer_over_world ? mesh.world() : mesh.shard_group();
+}
+
+std::vector<FlatRange> optimizer_ranges(const StorePlan& plan, const Mesh& mesh, std::size_t unit) {
+  const std::int64_t block = FlatLayout(plan.units.at(unit), mesh.world().world_size()).block_elements();
+  const std::int64_t length = plan.optimizer_over_world ? block : block * mesh.replicas();
+  const Topology& group = optimizer_group(plan, mesh);
+  std::vector<FlatRange> ranges;
+  for (int rank = 0; rank < group.world_size(); ++rank) {
+    ranges.push_back({group.block_of(rank) * length, (group.block_of(rank) + 1) * length});
+  }
+  return ranges;
 }
 
 SlotPlans slot_plans(const StorePlan& plan, const Mesh& mesh) {

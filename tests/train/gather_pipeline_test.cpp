@@ -42,6 +42,9 @@ class RecordingStore final : public WeightStore {
   void clear_gradients() override {}
   [[nodiscard]] OptimizerShard optimizer_shard(std::size_t) override { return {}; }
   void publish(std::size_t) override {}
+  [[nodiscard]] int optimizer_rank() const override { return 0; }
+  [[nodiscard]] std::vector<FlatRange> optimizer_ranges(std::size_t) const override { return {}; }
+  void exchange(std::span<const FloatSend>, std::span<const FloatReceive>) override {}
   [[nodiscard]] bool keeps_full() const override { return keeps_full_; }
   [[nodiscard]] FlatRange counted_range(std::size_t) const override { return {}; }
   [[nodiscard]] const StoreCounters& counters() const override { return counters_; }

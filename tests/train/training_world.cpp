@@ -76,6 +76,7 @@ TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, Run
       runner_(std::make_unique<ModelRunner>(plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
                                             sequence_length, true)),
       batches_(plan_.config.vocab_size) {
+  optimizer_->prepare(*store_, *backend_.device);
   initialise_randomly(plan_, config_.run.seed, *store_);
   publish_all(*store_);
 }

@@ -60,6 +60,8 @@ std::string file_table(const Manifest& manifest) {
 // What is held for each element, as the slices say.
 std::string state_text(const Manifest& manifest) {
   bool first = false, second = false, average = false;
+  std::size_t tensors = 0;
+  for (const UnitSpec& unit : manifest.units) tensors += unit.tensors.size();
   for (const ShardFileRecord& file : manifest.files) {
     for (const SliceRecord& slice : file.slices) {
       if (slice.range.length() == 0) continue;
@@ -71,6 +73,9 @@ std::string state_text(const Manifest& manifest) {
   std::vector<std::string> kinds{name_of(StateKind::param)};
   if (first) kinds.emplace_back(name_of(StateKind::exp_avg));
   if (second) kinds.emplace_back(name_of(StateKind::exp_avg_sq));
+  if (second && !manifest.no_exp_avg_sq.empty()) {
+    kinds.back() += fmt::format(" (of {} of {} tensors)", tensors - manifest.no_exp_avg_sq.size(), tensors);
+  }
   if (average) kinds.emplace_back(name_of(StateKind::ema));
   return fmt::format("{}", fmt::join(kinds, ", "));
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <lamina/shard/flat_layout.hpp>
+#include <lamina/shard/packed_tensors.hpp>
 #include <lamina/shard/unit_spec.hpp>
 
 namespace lamina {
@@ -26,7 +27,7 @@ inline constexpr StateKind all_state_kinds[] = {StateKind::param, StateKind::exp
 
 struct MomentChecksums {
   std::uint64_t exp_avg = 0;
-  std::optional<std::uint64_t> exp_avg_sq;  // none for optimizers with one moment
+  std::optional<std::uint64_t> exp_avg_sq;  // none for optimizers with one moment; of the elements that have it
   bool operator==(const MomentChecksums&) const = default;
 };
 
@@ -68,8 +69,9 @@ struct Manifest {
   std::int64_t alignment = FlatLayout::default_alignment;
   std::string strategy;
   std::vector<UnitSpec> units;
-  std::string optimizer = "adamw";  // its kind; a manifest without it is AdamW's
-  std::int64_t optimizer_step = 0;  // updates made, for bias correction
+  std::string optimizer = "adamw";         // its kind; a manifest without it is AdamW's
+  std::int64_t optimizer_step = 0;         // updates made, for bias correction
+  std::vector<std::string> no_exp_avg_sq;  // tensors without a second moment in a checkpoint that has some (Muon's)
   std::uint64_t seed = 0;
   std::uint64_t next_sample = 0;  // global sample index the run continues with
   std::string config_text;        // the resolved INI
@@ -80,6 +82,9 @@ struct Manifest {
 
   bool operator==(const Manifest&) const = default;
 };
+
+// What exp_avg_sq holds of a unit: the datasets leave out what has none.
+[[nodiscard]] PackedTensors second_moments(const Manifest& manifest, std::size_t unit);
 
 // The JSON text, with the config's hash and the manifest's own checksum. Throws InternalError when extra_json is not an
 // object.

@@ -2,7 +2,8 @@
 //
 // Layout of the file: one group per unit, named as the unit, with the datasets param, exp_avg, exp_avg_sq and ema
 // (fp32, attribute "dtype"), `spans` (int64 triples: line in tensor_names, offset in the tensor, length) and
-// `tensor_names` (text, one name a line). Attributes of the group: begin, end (flat coordinates).
+// `tensor_names` (text, one name a line). Attributes of the group: begin, end (flat coordinates). Where
+// exp_avg_sq is kept for some of the tensors only, exp_avg_sq_spans are the triples of what it holds.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,13 @@ namespace lamina {
 
 // At most one slice of each unit. The caller's memory, borrowed during the call. Each span has range.length() elements;
 // exp_avg and exp_avg_sq may be empty where the optimizer has no such moment; exp_avg_sq only comes with exp_avg; ema
-// may be empty where weights are not averaged. `range` holds no padding: FlatLayout::owned_range.
+// may be empty where weights are not averaged. With `second` exp_avg_sq holds what that packs of the range. `range`
+// holds no padding: FlatLayout::owned_range.
 struct ShardSlice {
   std::size_t unit = 0;
   FlatRange range;
   std::span<const float> param, exp_avg, exp_avg_sq, ema;
+  const PackedTensors* second = nullptr;
 };
 
 // "rank_00000.h5"

@@ -28,6 +28,16 @@ struct SlotPlan {
   int gradient_slots = 0;
 };
 
+// One message between two ranks of a fabric, numbered as in its topology.
+struct FloatSend {
+  int to = 0;
+  std::span<const float> data;
+};
+struct FloatReceive {
+  int from = 0;
+  std::span<float> data;
+};
+
 class Fabric {
  public:
   virtual ~Fabric() = default;
@@ -53,6 +63,12 @@ class Fabric {
   // accumulator[own block] += every rank's gradient slot, in the order that the fabric was made with. `accumulator`
   // holds one block.
   virtual void reduce_scatter(int slot, std::span<float> accumulator) = 0;
+
+  // --- messages between two ranks
+  // All of them at the same time; returns when all are over. Never with oneself. What one rank sends another arrives in
+  // the order in which both list it, in messages of the same sizes. A rank without messages need not call. The memory
+  // of a receive overlaps with no other of the call.
+  virtual void exchange(std::span<const FloatSend> sends, std::span<const FloatReceive> receives) = 0;
 
   // Floats this rank has sent to other nodes so far.
   [[nodiscard]] virtual std::uint64_t floats_sent() const = 0;

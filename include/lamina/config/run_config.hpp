@@ -40,7 +40,8 @@ struct TrainSection {
 };
 
 enum class ScheduleKind { constant, cosine, linear, wsd };
-enum class OptimizerKind { adamw, adam, sgd, lion };
+enum class OptimizerKind { adamw, adam, sgd, lion, muon };
+enum class MuonAdjustLr { match_rms_adamw, original };
 struct OptimSection {
   OptimizerKind kind = OptimizerKind::adamw;
   double lr = 3e-4;
@@ -53,6 +54,9 @@ struct OptimSection {
   double eps = 1e-8;
   double momentum = 0;  // of sgd; 0 = none
   bool nesterov = false;
+  double muon_momentum = 0.95;
+  bool muon_nesterov = true;
+  MuonAdjustLr muon_adjust_lr = MuonAdjustLr::match_rms_adamw;
   double weight_decay = 0.1;
   std::string groups;      // "PATTERN:lr=X:decay=Y, ...", see config/parameter_groups.hpp
   double grad_clip = 1.0;  // 0 = no clipping

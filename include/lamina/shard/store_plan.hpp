@@ -8,6 +8,7 @@
 
 #include <lamina/comm/fabric.hpp>
 #include <lamina/config/run_config.hpp>
+#include <lamina/shard/packed_tensors.hpp>
 #include <lamina/shard/unit_spec.hpp>
 #include <lamina/topology/mesh.hpp>
 
@@ -17,6 +18,7 @@ struct StorePlan {
   std::vector<UnitSpec> units;
   int prefetch = 1;                   // 0..3
   int moments = 2;                    // buffers of optimizer state: 0, 1 or 2 (optim's plan_state)
+  std::vector<PackedTensors> second;  // by unit: what has the second of two moments; empty = everything has
   bool ema = false;                   // averaged weights are kept beside the optimizer's state
   int shard_size = 1;                 // ranks that hold one copy of the weights between them; 1 = every rank holds all
   int pinned_units = 0;               // units that stay full for a whole micro-step (the root), 0 or 1
@@ -36,8 +38,16 @@ struct StorePlan {
 [[nodiscard]] StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec> units, int pinned_units,
                                         const Topology& topology, SumOrder order);
 
-// Bytes of one rank's share of parameters, moments and gradient sums.
+// Bytes of one rank's share of parameters, moments, averaged weights and gradient sums: of the mesh's own rank ...
+[[nodiscard]] std::uint64_t state_bytes(const StorePlan& plan, const Mesh& mesh);
+// ... and of the rank that has most. They are alike unless the second moment is only kept for some tensors.
 [[nodiscard]] std::uint64_t state_bytes(const StorePlan& plan, int world_size);
+
+// The ranks that hold one copy of the optimizer's state between them, as numbered by Fabric::exchange: the world, the
+// shard group, or this rank alone.
+[[nodiscard]] const Topology& optimizer_group(const StorePlan& plan, const Mesh& mesh);
+// The part of `unit` that each of them updates, padding included.
+[[nodiscard]] std::vector<FlatRange> optimizer_ranges(const StorePlan& plan, const Mesh& mesh, std::size_t unit);
 
 // The slots each fabric of the set is asked for; nothing for a fabric that the plan does not use, or that is another
 // one.

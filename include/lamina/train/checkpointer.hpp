@@ -40,6 +40,7 @@ class Checkpointer {
  private:
   [[nodiscard]] ShardFileRecord write_shards(const std::filesystem::path& folder) const;
   void read_shards(ShardReader& reader);
+  [[nodiscard]] std::vector<std::string> without_second_moment() const;
   [[nodiscard]] Manifest make_manifest(const RunState& state, std::vector<ShardFileRecord> files) const;
 
   const mpi::Communicator& world_;

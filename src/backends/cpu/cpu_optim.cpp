@@ -1,7 +1,7 @@
 // Operations on shards: the optimizers' updates.
 #include "cpu_ops.hpp"
 #include "lanes.hpp"
-#include "parallel.hpp"
+#include "shard_pass.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,19 +16,6 @@ Float8 root8(Float8 x) {
   for (int i = 0; i < width; ++i) x[i] = std::sqrt(x[i]);
   return x;
 #endif
-}
-
-Float8 constant(double x) { return splat(static_cast<float>(x)); }
-
-// One pass over `count` elements of `streams` arrays: body(io, i) computes a group from offset i on. Every element goes
-// through the same instructions wherever a shard or a thread begins.
-template <typename Body>
-void for_shard(int threads, std::size_t count, std::int64_t streams, Body&& body) {
-  constexpr std::int64_t grain = 4096;
-  const auto elements = static_cast<std::int64_t>(count);
-  parallel_ranges(threads, elements, elements * streams, grain, [&](std::int64_t first, std::int64_t last) {
-    for_groups(last - first, [&](auto io, std::int64_t i) { body(io, first + i); });
-  });
 }
 
 enum class Decay { of_param, in_gradient };

@@ -1,3 +1,4 @@
+#include "exchange.hpp"
 #include "reduction.hpp"
 #include "slot_memory.hpp"
 
@@ -99,7 +100,13 @@ class MpiFabric final : public Fabric {
     counters.reduced.add_one();
   }
 
-  [[nodiscard]] std::uint64_t floats_sent() const override { return gather_floats_sent_ + reduction_.floats_sent(); }
+  void exchange(std::span<const FloatSend> sends, std::span<const FloatReceive> receives) override {
+    exchange_floats_sent_ += exchange_floats(world_, topology_, sends, receives);
+  }
+
+  [[nodiscard]] std::uint64_t floats_sent() const override {
+    return gather_floats_sent_ + exchange_floats_sent_ + reduction_.floats_sent();
+  }
 
  private:
   struct Gather {
@@ -151,7 +158,7 @@ class MpiFabric final : public Fabric {
   std::optional<SlotMemory> memory_;
   std::vector<Gather> gathers_;
   std::vector<std::uint32_t> reductions_;  // uses of each gradient slot
-  std::uint64_t gather_floats_sent_ = 0;
+  std::uint64_t gather_floats_sent_ = 0, exchange_floats_sent_ = 0;
 };
 
 }  // namespace
