@@ -107,9 +107,10 @@ void print_step(const RunConfig& config, const ModelPlan& plan, const StorePlan&
   const double tokens = static_cast<double>(config.train.global_batch * config.data.seq_len);
   fmt::print("\nstep: {} tokens in {} micro-step(s), {:.3g} floating-point operations (6N + 6Lhs)\n", tokens,
              micro_steps, flops_per_token(plan.config, config.data.seq_len) * tokens);
-  fmt::print("memory of a rank: {} of shards (parameters, {} moment(s), {}gradient sums), {} of activations\n",
-             human_bytes(state_bytes(store, topology.world_size())), store.moments,
-             store.ema ? "averaged weights, " : "",
+  const std::string moments =
+      store.second.empty() ? fmt::format("{} moment(s)", store.moments) : "a moment and for some tensors a second";
+  fmt::print("memory of a rank: {} of shards (parameters, {}, {}gradient sums), {} of activations\n",
+             human_bytes(state_bytes(store, topology.world_size())), moments, store.ema ? "averaged weights, " : "",
              human_bytes(ModelRunner::activation_bytes(plan, config.train.micro_batch, config.data.seq_len, true)));
   const UpdateNeeds update = update_needs(config.optim, store, mesh);
   if (update.most_bytes > 0) {

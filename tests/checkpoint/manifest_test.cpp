@@ -25,6 +25,7 @@ Manifest small_manifest() {
   manifest.strategy = "full";
   manifest.units = {{"head", {{"a", {5}, false, {"b"}}}}};
   manifest.optimizer_step = 99;
+  manifest.no_exp_avg_sq = {"a"};
   manifest.seed = 1;
   manifest.next_sample = 12345678901234;
   manifest.config_text = "[run]\nseed = 1\n";
@@ -115,6 +116,11 @@ TEST(Manifest, RefusesAveragedWeightsOfAPart) {
               for (ShardFileRecord& file : m.files) file.slices[0].ema.reset();
             }),
             "accepted");
+}
+
+TEST(Manifest, RefusesSecondMomentsThatAreNotOfItsTensors) {
+  EXPECT_THAT(refusal([](Manifest& m) { m.no_exp_avg_sq = {"b"}; }), HasSubstr("says of b"));  // an alias
+  EXPECT_THAT(refusal([](Manifest& m) { m.no_exp_avg_sq = {"a", "a"}; }), HasSubstr("says of a"));
 }
 
 TEST(Manifest, RefusesImpossibleShapes) {

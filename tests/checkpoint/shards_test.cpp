@@ -182,6 +182,42 @@ TEST_F(Shards, KeepOneMomentWithoutTheOther) {
   EXPECT_EQ(read, momentum);
 }
 
+// Muon's: some tensors have no second moment. Ranks whose part holds none of the others have empty datasets.
+TEST_F(Shards, SecondMomentsOfSomeTensorsReadBackAnywhere) {
+  const test::SampleModel model{.no_exp_avg_sq = {"matrix", "two", "embed.weight"}};
+  for (const std::int64_t writers : {1, 4, 7}) {
+    ShardReader reader(test::save_sample(folder_.path(), writers, writers, 0, model));
+    reader.verify_all();
+    EXPECT_TRUE(reader.has(StateKind::exp_avg_sq));
+    EXPECT_FALSE(reader.keeps("lm_head.weight", StateKind::exp_avg_sq));
+    EXPECT_TRUE(reader.keeps("lm_head.weight", StateKind::exp_avg));
+    for (const std::int64_t readers : {1, 3, 8}) {
+      for (const UnitSpec& unit : test::sample_units()) {
+        const FlatLayout layout(unit, readers, 1);
+        for (std::int64_t block = 0; block < readers; ++block) {
+          for (const Span& span : layout.spans(layout.block_range(block))) {
+            const std::string& name = unit.tensors[span.tensor].name;
+            const FlatRange part{span.flat_offset, span.flat_offset + span.length};
+            std::vector<float> values(static_cast<std::size_t>(span.length));
+            if (reader.keeps(name, StateKind::exp_avg_sq)) {
+              reader.read(layout, part, StateKind::exp_avg_sq, values);
+              ASSERT_TRUE(same_bits(values, test::sample_values(layout, part, StateKind::exp_avg_sq))) << name;
+            } else {
+              EXPECT_THAT(
+                  message_of<CheckpointError>([&] { reader.read(layout, part, StateKind::exp_avg_sq, values); }),
+                  HasSubstr("cannot read exp_avg_sq of " + name));
+            }
+          }
+        }
+      }
+    }
+    std::vector<std::string> exported;
+    const CheckpointTensors tensors(reader, StateKind::exp_avg_sq);
+    for (const TensorSpec& tensor : tensors.tensors()) exported.push_back(tensor.name);
+    EXPECT_THAT(exported, testing::ElementsAre("empty", "scalar", "seven", "norm", "none"));
+  }
+}
+
 TEST_F(Shards, KnowWhetherTheyHoldAveragedWeights) {
   EXPECT_TRUE(ShardReader(test::save_sample(folder_.path(), 1, 3)).has(StateKind::ema));
   const test::SampleModel plain{.averaged = false};

@@ -37,7 +37,7 @@ constexpr const char* tiny_config = R"({
 })";
 
 test::SampleModel model_of(const std::string& config_json) {
-  return {make_model_plan(parse_model_config(config_json, "test")).units, config_json, true};
+  return {make_model_plan(parse_model_config(config_json, "test")).units, config_json, true, {}};
 }
 
 class Tools : public testing::Test {
@@ -165,6 +165,18 @@ TEST_F(Tools, ExportAveragedWeights) {
   EXPECT_EQ(values, test::sample_values(layout, layout.block_range(0), StateKind::ema));
   EXPECT_THAT(run("lamina-inspect", saved.string()).output,
               HasSubstr("optimizer adamw, holds param, exp_avg, exp_avg_sq, ema"));
+}
+
+TEST_F(Tools, ExportTheSecondMomentsThatThereAre) {
+  model_.no_exp_avg_sq = {"model.layers.0.mlp.up_proj.weight", "model.layers.1.mlp.up_proj.weight"};
+  const fs::path saved = test::save_sample(run_, 7, 3, 0, model_);
+  ASSERT_EQ(consolidate("--optimizer").status, 0);
+  SafetensorsFolder optimizer(out_, "optimizer");
+  EXPECT_NE(optimizer.find("model.layers.0.mlp.up_proj.weight.exp_avg"), nullptr);
+  EXPECT_EQ(optimizer.find("model.layers.0.mlp.up_proj.weight.exp_avg_sq"), nullptr);
+  EXPECT_NE(optimizer.find("model.layers.0.mlp.gate_proj.weight.exp_avg_sq"), nullptr);
+  EXPECT_THAT(run("lamina-inspect", saved.string()).output, HasSubstr("exp_avg_sq (of 18 of 20 tensors)"));
+  EXPECT_THAT(run("lamina-inspect", (saved / "rank_00000.h5").string()).output, HasSubstr("exp_avg_sq_spans"));
 }
 
 TEST_F(Tools, RefuseAveragesThatAreNotThere) {
