@@ -84,6 +84,22 @@ void add_train(Options& out) {
                                in(&TrainSection::stop_at)));
 }
 
+void add_muon(Options& out) {
+  const auto in = [](auto member) { return field(&RunConfig::optim, member); };
+  out.push_back(number_option("optim", "muon_momentum", "0 <= X < 1",
+                              "muon: how much of the mean gradient of a block's matrix stays",
+                              in(&OptimSection::muon_momentum)));
+  out.push_back(switch_option("optim", "muon_nesterov", "muon: yes looks one momentum step ahead",
+                              in(&OptimSection::muon_nesterov)));
+  out.push_back(
+      choice_option("optim", "muon_adjust_lr", {"match_rms_adamw", "original"},
+                    "muon: what multiplies lr for a matrix. match_rms_adamw: 0.2 sqrt(max(rows, columns)), so "
+                    "that lr and weight_decay are those of AdamW for all tensors; original: sqrt(max(1, rows "
+                    "/ columns)), published with lr = 0.02, which needs groups with a small lr for the "
+                    "tensors of the AdamW part",
+                    in(&OptimSection::muon_adjust_lr)));
+}
+
 void add_optim(Options& out) {
   const auto in = [](auto member) { return field(&RunConfig::optim, member); };
   out.push_back(choice_option("optim", "kind", {"adamw", "adam", "sgd", "lion", "muon"},
@@ -113,18 +129,7 @@ void add_optim(Options& out) {
                               in(&OptimSection::momentum)));
   out.push_back(
       switch_option("optim", "nesterov", "sgd: yes looks one momentum step ahead", in(&OptimSection::nesterov)));
-  out.push_back(number_option("optim", "muon_momentum", "0 <= X < 1",
-                              "muon: how much of the mean gradient of a block's matrix stays",
-                              in(&OptimSection::muon_momentum)));
-  out.push_back(switch_option("optim", "muon_nesterov", "muon: yes looks one momentum step ahead",
-                              in(&OptimSection::muon_nesterov)));
-  out.push_back(
-      choice_option("optim", "muon_adjust_lr", {"match_rms_adamw", "original"},
-                    "muon: what multiplies lr for a matrix. match_rms_adamw: 0.2 sqrt(max(rows, columns)), so "
-                    "that lr and weight_decay are those of AdamW for all tensors; original: sqrt(max(1, rows "
-                    "/ columns)), published with lr = 0.02, which needs groups with a small lr for the "
-                    "tensors of the AdamW part",
-                    in(&OptimSection::muon_adjust_lr)));
+  add_muon(out);
   out.push_back(
       number_option("optim", "weight_decay", "X >= 0",
                     "decay of matrices, not of norms and biases: decoupled in adamw, lion and muon, added to the "
