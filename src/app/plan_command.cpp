@@ -80,15 +80,25 @@ Topology planned_topology(const PlanArguments& plan) {
   return {0, nodes, hosts};
 }
 
-void print_units(const ModelPlan& plan, const Topology& topology, const StorePlan& store, bool tensors) {
-  const std::vector<UnitTraffic> traffic = micro_step_traffic(plan, store.keep_full);
-  fmt::print("{:<14} {:>8} {:>14} {:>12} {:>12} {:>9}\n", "unit", "tensors", "parameters", "full", "a shard",
-             "gathers");
+std::int64_t micro_steps_of(const RunConfig& config, const Topology& topology) {
+  return config.train.global_batch / (config.train.micro_batch * topology.world_size());
+}
+
+// The last two columns: of a whole step.
+void print_units(const RunConfig& config, const ModelPlan& plan, const StorePlan& store, const Mesh& mesh,
+                 bool tensors) {
+  const Topology& topology = mesh.world();
+  const std::vector<UnitTraffic> traffic =
+      traffic_of(training_shape(plan, store, mesh, micro_steps_of(config, topology), config.parallel.overlap));
+  fmt::print("{:<14} {:>8} {:>14} {:>12} {:>12} {:>9} {:>9}\n", "unit", "tensors", "parameters", "full", "a shard",
+             "gathers", "buckets");
   for (std::size_t unit = 0; unit < plan.units.size(); ++unit) {
     const FlatLayout layout(plan.units[unit], topology.world_size());
-    fmt::print("{:<14} {:>8} {:>14} {:>12} {:>12} {:>9}\n", plan.units[unit].name, plan.units[unit].tensors.size(),
-               layout.elements(), human_bytes(static_cast<std::uint64_t>(layout.padded_elements()) * sizeof(float)),
-               human_bytes(static_cast<std::uint64_t>(layout.block_elements()) * sizeof(float)), traffic[unit].gathers);
+    fmt::print("{:<14} {:>8} {:>14} {:>12} {:>12} {:>9} {:>9}\n", plan.units[unit].name,
+               plan.units[unit].tensors.size(), layout.elements(),
+               human_bytes(static_cast<std::uint64_t>(layout.padded_elements()) * sizeof(float)),
+               human_bytes(static_cast<std::uint64_t>(layout.block_elements()) * sizeof(float)), traffic[unit].gathers,
+               traffic[unit].buckets);
     for (std::size_t i = 0; tensors && i < plan.units[unit].tensors.size(); ++i) {
       const TensorSpec& tensor = plan.units[unit].tensors[i];
       std::string shape, names = tensor.name;
@@ -103,7 +113,7 @@ void print_units(const ModelPlan& plan, const Topology& topology, const StorePla
 void print_step(const RunConfig& config, const ModelPlan& plan, const StorePlan& store, const Mesh& mesh,
                 SumOrder order) {
   const Topology& topology = mesh.world();
-  const std::int64_t micro_steps = config.train.global_batch / (config.train.micro_batch * topology.world_size());
+  const std::int64_t micro_steps = micro_steps_of(config, topology);
   const double tokens = static_cast<double>(config.train.global_batch * config.data.seq_len);
   fmt::print("\nstep: {} tokens in {} micro-step(s), {:.3g} floating-point operations (6N + 6Lhs)\n", tokens,
              micro_steps, flops_per_token(plan.config, config.data.seq_len) * tokens);
@@ -161,7 +171,7 @@ int plan_command(std::vector<std::string> arguments) {
   fmt::print("{} on {} rank(s), {} node(s), strategy {}, shard groups of {}, prefetch {}\n\n", run.config.model.path,
              own.ranks, own.nodes, name_of(run.config.parallel.strategy), mesh.shard_size(),
              run.config.parallel.prefetch);
-  print_units(plan, topology, store, own.tensors);
+  print_units(run.config, plan, store, mesh, own.tensors);
   print_step(run.config, plan, store, mesh, order);
   if (own.simulate) print_simulation(own.rates, run.config, plan, store, mesh);
   return 0;

@@ -8,6 +8,7 @@
 #include <lamina/base/text.hpp>
 #include <lamina/schedule/simulated_clock.hpp>
 #include <lamina/shard/flat_layout.hpp>
+#include <lamina/train/step_plan.hpp>
 
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ constexpr std::uint64_t most_buckets = 1U << 18;
 // What the rates are applied to.
 struct Work {
   std::vector<std::uint64_t> unit_bytes;  // of a unit's gradient
-  ScheduleShape shape;                    // one bucket a unit
+  ScheduleShape shape;                    // with the configured buckets
   StepCosts costs;
 };
 
@@ -57,20 +58,16 @@ Work work_of(const SimulationRates& rates, const RunConfig& config, const ModelP
     const double flops = tokens * forward_flops_per_token(plan.config, stage, config.data.seq_len);
     costs.forward.push_back(flops / (1e9 * rates.gflops));
     costs.backward.push_back(2 * costs.forward.back());
-    work.shape.stages.push_back({stage.unit, stage.backward_needs_weights});
   }
-  work.shape.buckets.assign(plan.units.size(), 1);
-  work.shape.root = plan.root;
-  work.shape.prefetch = static_cast<std::size_t>(store.prefetch);
-  work.shape.keep_full = store.keep_full;
+  work.shape = training_shape(plan, store, mesh, 1, true);
   return work;
 }
 
 SimulatedStep simulate_step(const StepCosts& costs, const ScheduleShape& shape) {
-  return simulate(micro_step_schedule(shape), [&](const Operation& operation) { return costs.seconds(operation); });
+  return simulate(step_schedule(shape), [&](const Operation& operation) { return costs.seconds(operation); });
 }
 
-double hidden_percent(const SimulatedStep& step) { return 100 * step.hidden / step.communication; }
+double hidden_percent(const SimulatedStep& step) { return 100 * step.overlap.fraction(); }
 
 void print_assumptions(const SimulationRates& rates, const RunConfig& config) {
   fmt::print("\nsimulated micro-step: {} sequence(s) of {} tokens a rank\n", config.train.micro_batch,
@@ -97,13 +94,6 @@ SimulatedStep print_with_and_without_overlap(const Work& work) {
   return overlapped;
 }
 
-// Buckets of `bytes` a unit's gradient leaves in; the last may be smaller, and all count as equal.
-std::vector<std::size_t> buckets_of(const Work& work, std::uint64_t bytes) {
-  std::vector<std::size_t> buckets;
-  for (const std::uint64_t unit : work.unit_bytes) buckets.push_back((std::max(unit, bytes) - 1) / bytes + 1);
-  return buckets;
-}
-
 struct BucketRow {
   std::string name;
   std::uint64_t messages = 0;
@@ -112,9 +102,11 @@ struct BucketRow {
 
 BucketRow bucket_row(const Work& work, std::string name, std::uint64_t bytes) {
   ScheduleShape shape = work.shape;
-  shape.buckets = buckets_of(work, bytes);
   BucketRow row{.name = std::move(name), .messages = 0, .step = std::nullopt};
-  for (const std::size_t buckets : shape.buckets) row.messages += buckets;
+  for (std::size_t unit = 0; unit < shape.units.size(); ++unit) {
+    shape.units[unit].buckets = (std::max(work.unit_bytes[unit], bytes) - 1) / bytes + 1;
+    row.messages += shape.units[unit].buckets;
+  }
   if (row.messages <= most_buckets) row.step = simulate_step(work.costs, shape);
   return row;
 }
@@ -154,14 +146,13 @@ void print_simulation(const SimulationRates& rates, const RunConfig& config, con
   const Work work = work_of(rates, config, plan, store, mesh);
   print_assumptions(rates, config);
   const SimulatedStep step = print_with_and_without_overlap(work);
-  if (step.communication <= 0) {
+  if (step.overlap.communication <= 0) {
     fmt::print("overlap: none, one rank neither gathers nor reduces\n");
     return;
   }
   fmt::print(
-      "overlap: {:.1f} % of {:.3f} ms of communication hidden behind computation, a unit's gradient in one "
-      "bucket\n",
-      hidden_percent(step), 1e3 * step.communication);
+      "overlap: {:.1f} % of {:.3f} ms of communication hidden behind computation, gradients in buckets of {:g} MiB\n",
+      hidden_percent(step), 1e3 * step.overlap.communication, config.parallel.bucket_mb);
   print_bucket_sweep(work);
 }
 

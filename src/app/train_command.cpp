@@ -50,7 +50,8 @@ class TrainRun {
     build_engine(topology);
     RunState state = start_state();
     note_stop_signals();
-    const TrainContext context{config_, *plan_, world_, *backend_.ops, *runner_, *store_, *optimizer_};
+    const TrainContext context{config_, *plan_,       world_,           *backend_.ops, *runner_,
+                               *store_, *store_plan_, fabrics_->mesh(), *optimizer_};
     const TrainEnd end = train(
         context, data_->loaders(), *checkpointer_, state, [] { return stop_signal_seen(); }, stderr_reaches_terminal());
     if (end == TrainEnd::finished) log_info(fmt::format("done: {} steps, {} tokens", state.step, state.tokens_seen));
@@ -108,15 +109,14 @@ class TrainRun {
     world_.agree([&] { backend_ = make_backend(config_.compute.backend, config_.compute.threads); },
                  "the compute backend");
     const SumOrder order = sum_order(config_.reduction, topology);
-    std::optional<StorePlan> store_plan;
     world_.agree(
-        [&] { store_plan = make_store_plan(config_.parallel, plan_->units, plan_->root ? 1 : 0, topology, order); },
+        [&] { store_plan_ = make_store_plan(config_.parallel, plan_->units, plan_->root ? 1 : 0, topology, order); },
         "the strategy");
-    plan_state(*store_plan, config_.optim);
-    const Mesh mesh(topology, store_plan->shard_size);
+    plan_state(*store_plan_, config_.optim);
+    const Mesh mesh(topology, store_plan_->shard_size);
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
-    report_plan(*store_plan, mesh, order);
-    store_ = make_weight_store(*store_plan, *backend_.device, *fabrics_);
+    report_plan(mesh, order);
+    store_ = make_weight_store(*store_plan_, *backend_.device, *fabrics_);
     world_.agree([&] { optimizer_->prepare(*store_, *backend_.device); }, "the optimizer's memory");
     world_.agree(
         [&] {
@@ -127,8 +127,9 @@ class TrainRun {
     checkpointer_ = std::make_unique<Checkpointer>(world_, *store_, config_, model_json_, side_files_);
   }
 
-  void report_plan(const StorePlan& store_plan, const Mesh& mesh, SumOrder order) const {
+  void report_plan(const Mesh& mesh, SumOrder order) const {
     if (!speaks()) return;
+    const StorePlan& store_plan = *store_plan_;
     if (plan_->config.ignored_dropout > 0) {
       log_warn(
           fmt::format("config.json asks for dropout {}: lamina trains without dropout", plan_->config.ignored_dropout));
@@ -141,10 +142,12 @@ class TrainRun {
     log_info(fmt::format("batch: {} sequences of {} = {} rank(s) x {} sequence(s) x {} micro-step(s)",
                          config_.train.global_batch, config_.data.seq_len, world_.size(), config_.train.micro_batch,
                          batches.micro_steps()));
+    const std::uint64_t update = update_needs(config_.optim, store_plan, mesh).most_bytes;
     log_info(fmt::format(
-        "memory: {} of shards and {} of activations a rank, {} of slots a node (strategy {}, prefetch {}, sums in {} "
+        "memory: {} of shards{} and {} of activations a rank, {} of slots a node (strategy {}, prefetch {}, sums in {} "
         "order)",
-        human_bytes(state_bytes(store_plan, world_.size()) + update_needs(config_.optim, store_plan, mesh).most_bytes),
+        human_bytes(state_bytes(store_plan, world_.size())),
+        update > 0 ? fmt::format(", {} to orthogonalise matrices", human_bytes(update)) : "",
         human_bytes(ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true)),
         human_bytes(slot_bytes_of_node(store_plan, mesh, order)), name_of(config_.parallel.strategy),
         config_.parallel.prefetch, order == SumOrder::rank ? "rank" : "hierarchical"));
@@ -191,6 +194,7 @@ class TrainRun {
   std::unique_ptr<RunData> data_;
   Backend backend_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<StorePlan> store_plan_;
   std::unique_ptr<FabricSet> fabrics_;
   std::unique_ptr<WeightStore> store_;
   std::unique_ptr<ModelRunner> runner_;

@@ -29,6 +29,12 @@ Fabric& FabricSet::replica() {
   return replica_ ? *replica_ : *world_;
 }
 
+void FabricSet::interrupt() {
+  for (auto* fabric : {world_.get(), shard_.get(), replica_.get()}) {
+    if (fabric != nullptr) fabric->interrupt();
+  }
+}
+
 std::uint64_t FabricSet::floats_sent() const {
   std::uint64_t floats = world_->floats_sent();
   for (const auto* fabric : {shard_.get(), replica_.get()}) floats += fabric != nullptr ? fabric->floats_sent() : 0;

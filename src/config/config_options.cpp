@@ -170,6 +170,19 @@ void add_machine(Options& out) {
       field(&RunConfig::parallel, &ParallelSection::reshard_after_forward)));
   out.push_back(integer_option("parallel", "prefetch", "units gathered ahead of use", IntegerRange{0, 3},
                                field(&RunConfig::parallel, &ParallelSection::prefetch)));
+  out.push_back(integer_option("parallel", "prefetch_backward", "the same in the backward pass; -1: as prefetch",
+                               IntegerRange{-1, 3}, field(&RunConfig::parallel, &ParallelSection::prefetch_backward)));
+  out.push_back(number_option("parallel", "bucket_mb", "MIB > 0",
+                              "a unit's gradient leaves in buckets of at most this size, as soon as each is final",
+                              field(&RunConfig::parallel, &ParallelSection::bucket_mb)));
+  out.push_back(switch_option("parallel", "reduce_each_micro_step",
+                              "no: every rank keeps whole gradients in memory and reduces them in a step's last "
+                              "micro-step only; not with reduction.order = rank",
+                              field(&RunConfig::parallel, &ParallelSection::reduce_each_micro_step)));
+  out.push_back(
+      switch_option("parallel", "overlap",
+                    "yes: gathers and reductions run on threads of their own, at the same time as computations",
+                    field(&RunConfig::parallel, &ParallelSection::overlap)));
   out.push_back(choice_option("reduction", "order", {"auto", "rank", "hierarchical"},
                               "rank: same bits at every world size; auto: rank on one node, hierarchical on several",
                               field(&RunConfig::reduction, &ReductionSection::order)));

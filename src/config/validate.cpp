@@ -61,6 +61,15 @@ void check_ranges(Problems& problems, const RunConfig& config) {
   problems.unless(config.parallel.prefetch >= 0 && config.parallel.prefetch <= 3,
                   fmt::format("parallel.prefetch is {}", config.parallel.prefetch), "it must be from 0 to 3",
                   "set parallel.prefetch to 1");
+  problems.unless(config.parallel.prefetch_backward >= -1 && config.parallel.prefetch_backward <= 3,
+                  fmt::format("parallel.prefetch_backward is {}", config.parallel.prefetch_backward),
+                  "it must be from 0 to 3, or -1 for parallel.prefetch", "set parallel.prefetch_backward to -1");
+  problems.unless(config.parallel.bucket_mb > 0, fmt::format("parallel.bucket_mb is {}", config.parallel.bucket_mb),
+                  "a bucket holds something", "set parallel.bucket_mb, such as 25; a large number means whole units");
+  problems.unless(config.parallel.reduce_each_micro_step || config.reduction.order != ReductionOrder::rank,
+                  "parallel.reduce_each_micro_step is no and reduction.order is rank",
+                  "gradients that are first summed over micro-steps are not added in rank order",
+                  "leave one of the two out");
 }
 
 // An option that the chosen kind does not read must have its default: nothing is ignored in silence.

@@ -7,6 +7,7 @@
 #include "tensor_map.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include <lamina/model/model_config.hpp>
@@ -49,9 +50,11 @@ class DecoderBlock {
   void forward(Ops& ops, std::int64_t layer, const float* weights, const BlockTokens& tokens, const BlockActivations& a,
                const BlockScratch& scratch, const LayerCache* cache = nullptr) const;
 
-  // d_x: gradient of x_out in, of x_in out. Overwrites all gradients of the unit, and a.up.
+  // d_x: gradient of x_out in, of x_in out. Overwrites all gradients of the unit, and a.up. final_from (may be empty):
+  // see ModelRunner.
   void backward(Ops& ops, std::int64_t layer, const float* weights, float* gradients, TensorView d_x,
-                const BlockTokens& tokens, const BlockActivations& a, const BlockScratch& scratch) const;
+                const BlockTokens& tokens, const BlockActivations& a, const BlockScratch& scratch,
+                const std::function<void(std::int64_t)>& final_from) const;
 
  private:
   struct Heads;
@@ -67,11 +70,13 @@ class DecoderBlock {
   void attend(Ops& ops, std::int64_t layer, const BlockTokens& tokens, const BlockActivations& a, const Heads& heads,
               const LayerCache* cache) const;
   void activate(Ops& ops, TensorView y, ConstTensorView x) const;
+  // Told that everything from a tensor's beginning to the end of the unit is final.
+  using TensorIsFinal = std::function<void(TensorView)>;
   void mlp_backward(Ops& ops, const BlockTensors<const float*>& w, const BlockTensors<float*>& g, TensorView d_x,
-                    const BlockActivations& a, const BlockScratch& scratch) const;
+                    const BlockActivations& a, const BlockScratch& scratch, const TensorIsFinal& is_final) const;
   void attention_backward(Ops& ops, std::int64_t layer, const BlockTensors<const float*>& w,
                           const BlockTensors<float*>& g, TensorView d_x, const BlockTokens& tokens,
-                          const BlockActivations& a, const BlockScratch& scratch) const;
+                          const BlockActivations& a, const BlockScratch& scratch, const TensorIsFinal& is_final) const;
   void heads_backward(Ops& ops, const BlockTensors<const float*>& w, const BlockTensors<float*>& g,
                       const BlockTokens& tokens, const BlockActivations& a, const BlockScratch& scratch) const;
 

@@ -12,17 +12,24 @@ void linear_gradients(Ops& ops, TensorView dw, TensorView dbias, ConstTensorView
 }  // namespace
 
 void DecoderBlock::backward(Ops& ops, std::int64_t layer, const float* weights, float* gradients, TensorView d_x,
-                            const BlockTokens& tokens, const BlockActivations& a, const BlockScratch& scratch) const {
+                            const BlockTokens& tokens, const BlockActivations& a, const BlockScratch& scratch,
+                            const std::function<void(std::int64_t)>& final_from) const {
   const BlockTensors<const float*> w = tensors(weights);
   const BlockTensors<float*> g = tensors(gradients);
-  mlp_backward(ops, w, g, d_x, a, scratch);
-  attention_backward(ops, layer, w, g, d_x, tokens, a, scratch);
+  // The matrices lie in the order of the forward, behind the small tensors (Role).
+  const TensorIsFinal is_final = [&](TensorView tensor) {
+    if (final_from) final_from(tensor.data - gradients);
+  };
+  mlp_backward(ops, w, g, d_x, a, scratch, is_final);
+  attention_backward(ops, layer, w, g, d_x, tokens, a, scratch, is_final);
 }
 
 void DecoderBlock::mlp_backward(Ops& ops, const BlockTensors<const float*>& w, const BlockTensors<float*>& g,
-                                TensorView d_x, const BlockActivations& a, const BlockScratch& scratch) const {
+                                TensorView d_x, const BlockActivations& a, const BlockScratch& scratch,
+                                const TensorIsFinal& is_final) const {
   activate(ops, scratch.mlp, a.up);
   linear_gradients(ops, g.down, g.down_bias, d_x, scratch.mlp, layout_);
+  is_final(g.down);
   ops.linear_backward_input(scratch.mlp, d_x, w.down, layout_, Write::overwrite);
   TensorView d_up = a.up;
   if (config_.activation == ActivationKind::swiglu) {
@@ -33,15 +40,18 @@ void DecoderBlock::mlp_backward(Ops& ops, const BlockTensors<const float*>& w, c
   }
   norm_forward(ops, config_, scratch.normed, a.norm2, a.x_mid, w.norm2);
   linear_gradients(ops, g.up, g.up_bias, d_up, scratch.normed, layout_);
+  is_final(g.up);
   ops.linear_backward_input(scratch.normed, d_up, w.up, layout_, Write::overwrite);
   norm_backward(ops, d_x, g.norm2, scratch.normed, a.x_mid, a.norm2, w.norm2, Write::add, Write::overwrite);
 }
 
 void DecoderBlock::attention_backward(Ops& ops, std::int64_t layer, const BlockTensors<const float*>& w,
                                       const BlockTensors<float*>& g, TensorView d_x, const BlockTokens& tokens,
-                                      const BlockActivations& a, const BlockScratch& scratch) const {
+                                      const BlockActivations& a, const BlockScratch& scratch,
+                                      const TensorIsFinal& is_final) const {
   const std::int64_t q = config_.q_size(), kv = config_.kv_size();
   linear_gradients(ops, g.o, g.o_bias, d_x, a.attention, layout_);
+  is_final(g.o);
   ops.linear_backward_input(scratch.d_attention, d_x, w.o, layout_, Write::overwrite);
   const Heads heads = place_heads(ops, w, tokens, a, scratch, false);
   ops.attention_backward(scratch.d_qkv.col_range(0, q), scratch.d_qkv.col_range(q, kv),
@@ -50,6 +60,7 @@ void DecoderBlock::attention_backward(Ops& ops, std::int64_t layer, const BlockT
   heads_backward(ops, w, g, tokens, a, scratch);
   norm_forward(ops, config_, scratch.normed, a.norm1, a.x_in, w.norm1);
   linear_gradients(ops, g.qkv, g.qkv_bias, scratch.d_qkv, scratch.normed, layout_);
+  is_final(g.qkv);
   ops.linear_backward_input(scratch.normed, scratch.d_qkv, w.qkv, layout_, Write::overwrite);
   norm_backward(ops, d_x, g.norm1, scratch.normed, a.x_in, a.norm1, w.norm1, Write::add, Write::overwrite);
 }

@@ -39,7 +39,7 @@ class ModelRunner::Impl {
   void begin(const MicroBatch& batch);
   void forward(const Stage& stage, const float* weights);
   void forward_head(const Stage& stage, const float* weights, float* gradients);
-  void backward(const Stage& stage, const float* weights, float* gradients);
+  void backward(const Stage& stage, const float* weights, float* gradients, const FinalFrom& final_from);
 
   [[nodiscard]] const ExactSum& loss_sum() const { return loss_sum_; }
   [[nodiscard]] std::int64_t labelled_tokens() const { return labelled_tokens_; }
@@ -190,7 +190,8 @@ void ModelRunner::Impl::forward_head(const Stage& stage, const float* weights, f
   for (const float loss : losses_) loss_sum_.add(static_cast<double>(loss));
 }
 
-void ModelRunner::Impl::backward(const Stage& stage, const float* weights, float* gradients) {
+void ModelRunner::Impl::backward(const Stage& stage, const float* weights, float* gradients,
+                                 const FinalFrom& final_from) {
   require(phase_ == Phase::backward && index_of(stage) == next_, "backward visits the stages in reverse order");
   require(gradients != nullptr && (weights != nullptr || !stage.backward_needs_weights), "backward has its buffers");
   const TensorView d_x = activations_.d_x.row_range(0, tokens());
@@ -200,7 +201,8 @@ void ModelRunner::Impl::backward(const Stage& stage, const float* weights, float
   } else {
     const auto layer = static_cast<std::size_t>(stage.layer);
     block_.backward(ops_, stage.layer, weights, gradients, d_x, block_tokens(),
-                    narrowed(activations_.blocks[layer], tokens()), narrowed(activations_.scratch, tokens()));
+                    narrowed(activations_.blocks[layer], tokens()), narrowed(activations_.scratch, tokens()),
+                    final_from);
   }
   --next_;
 }
@@ -222,8 +224,8 @@ void ModelRunner::forward(const Stage& stage, const float* weights) { impl_->for
 void ModelRunner::forward_head(const Stage& stage, const float* weights, float* gradients) {
   impl_->forward_head(stage, weights, gradients);
 }
-void ModelRunner::backward(const Stage& stage, const float* weights, float* gradients) {
-  impl_->backward(stage, weights, gradients);
+void ModelRunner::backward(const Stage& stage, const float* weights, float* gradients, const FinalFrom& final_from) {
+  impl_->backward(stage, weights, gradients, final_from);
 }
 const ExactSum& ModelRunner::loss_sum() const { return impl_->loss_sum(); }
 std::int64_t ModelRunner::labelled_tokens() const { return impl_->labelled_tokens(); }

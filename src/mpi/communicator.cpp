@@ -54,6 +54,7 @@ void Communicator::Handle::complete(MPI_Request& request, std::string_view what)
     }
     std::this_thread::sleep_for(nap);
     nap = std::min(nap * 2, longest_nap);
+    if (interrupted) throw PeerError(fmt::format("rank {} on {} gave up waiting for {}", rank, host_name(), what));
     if (Clock::now() - begin > deadline) {
       throw PeerError(
           one_line(fmt::format("rank {} on {} waited {:.0f} s for {}", rank, host_name(), deadline.count(), what),
@@ -84,6 +85,8 @@ std::string Communicator::host_name() {
   check(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
   return {name.data(), static_cast<std::size_t>(length)};
 }
+
+void Communicator::interrupt() const { handle_->interrupted = true; }
 
 Communicator Communicator::duplicate() const {
   MPI_Comm copy = MPI_COMM_NULL;

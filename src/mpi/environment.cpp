@@ -13,9 +13,11 @@ namespace lamina::mpi {
 
 Environment::Environment(int& argc, char**& argv) : exceptions_at_start_(std::uncaught_exceptions()) {
   int provided = MPI_THREAD_SINGLE;
-  check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-  if (provided < MPI_THREAD_FUNNELED) {
-    throw UsageError(one_line("MPI gives no thread support", "MPI_THREAD_FUNNELED is needed", "use another MPI build"));
+  check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  if (provided < MPI_THREAD_MULTIPLE) {
+    throw UsageError(one_line("MPI gives no support for several threads",
+                              "gathers and reductions have threads of their own (MPI_THREAD_MULTIPLE)",
+                              "use an MPI built with it, as distributions' packages of Open MPI and MPICH are"));
   }
   check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }

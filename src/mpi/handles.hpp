@@ -1,17 +1,19 @@
 // The MPI handles behind the public types.
 #pragma once
 
-#include <mpi.h>
-
+#include <atomic>
 #include <chrono>
 #include <exception>
-#include <lamina/mpi/communicator.hpp>
 #include <string_view>
+
+#include <lamina/mpi/communicator.hpp>
+
+#include <mpi.h>
 
 namespace lamina::mpi {
 
-// Freeing a communicator or a window is collective. While an exception unwinds the stack the other ranks may not be here, and
-// a destructor must not wait for them: MPI_Finalize or the end of the job then frees instead.
+// Freeing a communicator or a window is collective. While an exception unwinds the stack the other ranks may not be
+// here, and a destructor must not wait for them: MPI_Finalize or the end of the job then frees instead.
 inline bool can_free() {
   int finalized = 0;
   return std::uncaught_exceptions() == 0 && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
@@ -31,6 +33,7 @@ struct Communicator::Handle {
   void complete(MPI_Request& request, std::string_view what) const;
 
   MPI_Comm comm;
+  std::atomic<bool> interrupted = false;
   std::chrono::duration<double> deadline;
   int rank = 0;
   int size = 0;

@@ -6,9 +6,15 @@
 
 namespace lamina {
 
+std::vector<CollectiveOrder::Entry> CollectiveOrder::entries() const {
+  std::vector<Entry> all = parameters_;
+  all.insert(all.end(), gradients_.begin(), gradients_.end());
+  return all;
+}
+
 std::uint64_t CollectiveOrder::hash() const {
   Xxh3Stream stream;
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : entries()) {
     const std::uint64_t word = (static_cast<std::uint64_t>(entry.kind) << 32) | entry.unit;
     stream.update(&word, sizeof(word));
   }
@@ -17,7 +23,7 @@ std::uint64_t CollectiveOrder::hash() const {
 
 std::string CollectiveOrder::to_text() const {
   std::ostringstream out;
-  for (const Entry& entry : entries_) out << static_cast<int>(entry.kind) << ' ' << entry.unit << ' ';
+  for (const Entry& entry : entries()) out << static_cast<int>(entry.kind) << ' ' << entry.unit << ' ';
   return std::move(out).str();
 }
 

@@ -1,6 +1,7 @@
 #include "mesh_store.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include <lamina/base/check.hpp>
@@ -19,6 +20,24 @@ void allocate(Fabric& fabric, const SlotPlan& plan) {
   if (plan.parameter_slots + plan.gradient_slots > 0) fabric.allocate(plan);
 }
 
+// Slots that callers may name; no parameter slots where a rank holds all weights: any name will do.
+int parameter_slots(const StorePlan& plan, const Mesh& mesh) {
+  const SlotPlans plans = slot_plans(plan, mesh);
+  return mesh.shard_size() > 1 ? std::max(plans.world.parameter_slots, plans.shard.parameter_slots) : 0;
+}
+int gradient_slots(const StorePlan& plan, const Mesh& mesh) {
+  const SlotPlans plans = slot_plans(plan, mesh);
+  return std::max(plans.world.gradient_slots, plans.shard.gradient_slots);
+}
+
+std::span<float> cut(std::span<float> whole, FlatRange range) {
+  return whole.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.length()));
+}
+
+void add(std::span<float> target, std::span<const float> source) {
+  std::ranges::transform(target, source, target.begin(), std::plus<>());
+}
+
 }  // namespace
 
 Pieces::Pieces(Device& device, const std::vector<std::int64_t>& lengths, std::string_view purpose) : begins_{0} {
@@ -31,10 +50,8 @@ MeshStore::MeshStore(const StorePlan& plan, Device& device, FabricSet& fabrics)
       fabrics_(fabrics),
       mesh_(fabrics.mesh()),
       layouts_(make_layouts(plan, mesh_.world().world_size())),
-      tracker_(layouts_),
-      full_(layouts_.size()),
-      gradient_pool_(0),
-      gradients_(layouts_.size()) {
+      tracker_(layouts_, parameter_slots(plan, mesh_), gradient_slots(plan, mesh_)),
+      gradients_(static_cast<std::size_t>(gradient_slots(plan, mesh_))) {
   require(plan.shard_size == mesh_.shard_size(), "the store's plan and the mesh have the same shard groups");
   const SlotPlans slots = slot_plans(plan, mesh_);
   allocate(fabrics.world(), slots.world);
@@ -42,10 +59,8 @@ MeshStore::MeshStore(const StorePlan& plan, Device& device, FabricSet& fabrics)
     allocate(fabrics.shard(), slots.shard);
     allocate(fabrics.replica(), slots.replica);
   }
-  gradient_pool_ = SlotPool(std::max(slots.world.gradient_slots, slots.shard.gradient_slots));
   if (mesh_.shard_size() > 1) {
-    window_ = std::make_unique<SlotWindow>(fabrics.shard(), layouts_.size(),
-                                           std::max(slots.world.parameter_slots, slots.shard.parameter_slots));
+    window_ = std::make_unique<SlotWindow>(fabrics.shard(), layouts_.size());
   } else {
     window_ = std::make_unique<ResidentWindow>(layouts_.size());
   }
@@ -60,6 +75,11 @@ MeshStore::MeshStore(const StorePlan& plan, Device& device, FabricSet& fabrics)
   if (plan_.moments > 1) exp_avg_sq_ = std::make_unique<Pieces>(device, second_lengths(), "second moments");
   if (plan_.ema) ema_ = std::make_unique<Pieces>(device, optimized, "averaged weights");
   sums_ = std::make_unique<Pieces>(device, sums_cover_part() ? parts : blocks, "gradient sums");
+  if (plan_.local_sums) {
+    std::vector<std::int64_t> whole;
+    for (const FlatLayout& layout : layouts_) whole.push_back(layout.padded_elements());
+    local_sums_ = std::make_unique<Pieces>(device, whole, "whole gradients");
+  }
 }
 
 FlatRange MeshStore::part_range(std::size_t unit) const {
@@ -98,15 +118,16 @@ std::span<float> MeshStore::summed_block(std::size_t unit) const {
   return sums_cover_part() ? block_of_part(unit, sums_->of(unit)) : sums_->of(unit);
 }
 
-void MeshStore::gather(std::size_t unit) {
-  tracker_.begin_gather(unit);
+void MeshStore::gather(std::size_t unit, std::size_t slot) {
+  tracker_.begin_gather(unit, slot);
   order_.note(CollectiveKind::gather, unit);
-  window_->start(unit, param_->of(unit));
+  window_->gather(unit, static_cast<int>(slot), param_->of(unit));
+  tracker_.end_gather(unit);
 }
 
-std::span<const float> MeshStore::get(std::size_t unit) {
-  if (tracker_.begin_use(unit)) full_[unit] = window_->finish(unit);
-  return full_[unit].first(static_cast<std::size_t>(layouts_[unit].elements()));
+std::span<const float> MeshStore::weights(std::size_t unit) {
+  tracker_.check_use(unit);
+  return window_->full(unit).first(static_cast<std::size_t>(layouts_[unit].elements()));
 }
 
 void MeshStore::release(std::size_t unit) {
@@ -114,30 +135,35 @@ void MeshStore::release(std::size_t unit) {
   window_->release(unit);
 }
 
-std::span<float> MeshStore::gradient(std::size_t unit) {
-  GradientSlot& gradient = gradients_.at(unit);
-  if (gradient.slot < 0) {
-    gradient.slot = gradient_pool_.take();
-    tracker_.count_gradient_slots(gradient_pool_.held());
-    const std::span<float> fresh = reducing_fabric().gradient(gradient.slot);
-    const auto elements = static_cast<std::size_t>(layouts_[unit].elements());
+std::span<float> MeshStore::gradient(std::size_t unit, std::size_t slot) {
+  const auto elements = static_cast<std::size_t>(layouts_.at(unit).elements());
+  if (!tracker_.holds_gradient(unit, slot)) {
+    tracker_.take_gradient_slot(unit, slot);
+    const auto padded = static_cast<std::size_t>(layouts_[unit].padded_elements());
+    gradients_[slot] = reducing_fabric().gradient(static_cast<int>(slot)).first(padded);
     // Padding takes part in the reduction: it must not carry another unit's gradient.
-    const std::span<float> padding =
-        fresh.first(static_cast<std::size_t>(layouts_[unit].padded_elements())).subspan(elements);
+    const std::span<float> padding = gradients_[slot].subspan(elements);
     std::fill(padding.begin(), padding.end(), 0.0F);
-    gradient.data = fresh.first(elements);
   }
-  return gradient.data;
+  return gradients_[slot].first(elements);
 }
 
-void MeshStore::reduce(std::size_t unit) {
-  GradientSlot& gradient = gradients_.at(unit);
-  require(gradient.slot >= 0, "reduce of a unit without a gradient");
+void MeshStore::reduce(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) {
+  require(tracker_.holds_gradient(unit, slot), "reduce of a unit without a gradient");
   order_.note(CollectiveKind::reduce, unit);
-  reducing_fabric().reduce_scatter(gradient.slot, plan_.defer_replicas ? sums_->of(unit) : summed_block(unit));
-  gradient_pool_.give_back(gradient.slot);
-  gradient = {};
+  if (local_sums_) add(cut(gradients_[slot], bucket), cut(local_sums_->of(unit), bucket));
+  reducing_fabric().reduce_scatter(static_cast<int>(slot), bucket.begin, bucket.end,
+                                   plan_.defer_replicas ? sums_->of(unit) : summed_block(unit));
+  if (!completes) return;
+  tracker_.give_gradient_slot(slot);
   tracker_.count_reduction(unit);
+}
+
+void MeshStore::accumulate(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) {
+  require(local_sums_ != nullptr && tracker_.holds_gradient(unit, slot),
+          "accumulate of a unit without a gradient or without whole sums");
+  add(cut(local_sums_->of(unit), bucket), cut(gradients_[slot], bucket));
+  if (completes) tracker_.give_gradient_slot(slot);
 }
 
 void MeshStore::reduce_across_replicas(std::size_t unit) {
@@ -146,27 +172,25 @@ void MeshStore::reduce_across_replicas(std::size_t unit) {
   std::copy(part.begin(), part.end(), slot.begin());
   const std::span<float> block = summed_block(unit);
   std::fill(block.begin(), block.end(), 0.0F);
-  fabrics_.replica().reduce_scatter(0, block);
+  fabrics_.replica().reduce_scatter(0, 0, static_cast<std::int64_t>(part.size()), block);
 }
 
 void MeshStore::collect_from_replicas(std::size_t unit, std::span<float> part) {
   Fabric& replica = fabrics_.replica();
-  replica.gather_start(0, block_of_part(unit, part));
-  const std::span<const float> full = replica.gather_finish(0);
+  const std::span<const float> full = replica.gather(0, block_of_part(unit, part));
   std::copy(full.begin(), full.end(), part.begin());
   replica.release(0);
 }
 
-void MeshStore::finish_gradients() {
-  for (std::size_t unit = 0; unit < unit_count(); ++unit) {
-    order_.note(CollectiveKind::finish_gradients, unit);
-    if (plan_.defer_replicas) reduce_across_replicas(unit);
-    if (!plan_.optimizer_over_world && mesh_.replicas() > 1) collect_from_replicas(unit, sums_->of(unit));
-  }
+void MeshStore::finish_gradient(std::size_t unit) {
+  order_.note(CollectiveKind::finish_gradients, unit);
+  if (plan_.defer_replicas) reduce_across_replicas(unit);
+  if (!plan_.optimizer_over_world && mesh_.replicas() > 1) collect_from_replicas(unit, sums_->of(unit));
 }
 
 void MeshStore::clear_gradients() {
   std::ranges::fill(sums_->all(), 0.0F);
+  if (local_sums_) std::ranges::fill(local_sums_->all(), 0.0F);
   order_.clear();
 }
 

@@ -36,15 +36,14 @@ class MeshStore final : public WeightStore {
 
   [[nodiscard]] std::size_t unit_count() const override { return layouts_.size(); }
   [[nodiscard]] const FlatLayout& layout(std::size_t unit) const override { return layouts_.at(unit); }
-  void gather(std::size_t unit) override;
-  [[nodiscard]] std::span<const float> get(std::size_t unit) override;
+  void gather(std::size_t unit, std::size_t slot) override;
+  [[nodiscard]] std::span<const float> weights(std::size_t unit) override;
   void release(std::size_t unit) override;
   [[nodiscard]] UnitState state(std::size_t unit) const override { return tracker_.state(unit); }
-  [[nodiscard]] int prefetch() const override { return plan_.prefetch; }
-  [[nodiscard]] bool keeps_full() const override { return plan_.keep_full; }
-  [[nodiscard]] std::span<float> gradient(std::size_t unit) override;
-  void reduce(std::size_t unit) override;
-  void finish_gradients() override;
+  [[nodiscard]] std::span<float> gradient(std::size_t unit, std::size_t slot) override;
+  void reduce(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) override;
+  void accumulate(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) override;
+  void finish_gradient(std::size_t unit) override;
   void clear_gradients() override;
   [[nodiscard]] OptimizerShard optimizer_shard(std::size_t unit) override;
   void publish(std::size_t unit) override;
@@ -56,6 +55,7 @@ class MeshStore final : public WeightStore {
   [[nodiscard]] FlatRange counted_range(std::size_t unit) const override;
   [[nodiscard]] const StoreCounters& counters() const override { return tracker_.counters(); }
   [[nodiscard]] const CollectiveOrder& collective_order() const override { return order_; }
+  void interrupt() override { fabrics_.interrupt(); }
 
  private:
   [[nodiscard]] FlatRange part_range(std::size_t unit) const;
@@ -78,14 +78,9 @@ class MeshStore final : public WeightStore {
   UnitTracker tracker_;
   CollectiveOrder order_;
   std::unique_ptr<ParameterWindow> window_;
-  std::vector<std::span<const float>> full_;  // while a unit is full
-  SlotPool gradient_pool_;
-  struct GradientSlot {
-    int slot = -1;
-    std::span<float> data;
-  };
-  std::vector<GradientSlot> gradients_;
+  std::vector<std::span<float>> gradients_;  // by gradient slot that is held: of its unit, padding included
   std::unique_ptr<Pieces> param_, exp_avg_, exp_avg_sq_, ema_, sums_;  // moments and average: only those of the plan
+  std::unique_ptr<Pieces> local_sums_;                                 // whole units; only if planned
 };
 
 }  // namespace lamina

@@ -2,8 +2,6 @@
 // own memory.
 #pragma once
 
-#include "unit_tracker.hpp"
-
 #include <span>
 #include <vector>
 
@@ -15,37 +13,33 @@ class ParameterWindow {
  public:
   virtual ~ParameterWindow() = default;
   // own_part: this rank's part of the unit.
-  virtual void start(std::size_t unit, std::span<const float> own_part) = 0;
-  [[nodiscard]] virtual std::span<const float> finish(std::size_t unit) = 0;
+  virtual void gather(std::size_t unit, int slot, std::span<const float> own_part) = 0;
+  // After gather().
+  [[nodiscard]] virtual std::span<const float> full(std::size_t unit) const = 0;
   virtual void release(std::size_t unit) = 0;
 };
 
 class SlotWindow final : public ParameterWindow {
  public:
-  SlotWindow(Fabric& fabric, std::size_t units, int slots) : fabric_(fabric), slot_of_(units, -1), pool_(slots) {}
-  void start(std::size_t unit, std::span<const float> own_part) override {
-    slot_of_[unit] = pool_.take();
-    fabric_.gather_start(slot_of_[unit], own_part);
+  SlotWindow(Fabric& fabric, std::size_t units) : fabric_(fabric), slot_of_(units, -1), full_(units) {}
+  void gather(std::size_t unit, int slot, std::span<const float> own_part) override {
+    slot_of_[unit] = slot;
+    full_[unit] = fabric_.gather(slot, own_part);
   }
-  [[nodiscard]] std::span<const float> finish(std::size_t unit) override {
-    return fabric_.gather_finish(slot_of_[unit]);
-  }
-  void release(std::size_t unit) override {
-    fabric_.release(slot_of_[unit]);
-    pool_.give_back(slot_of_[unit]);
-  }
+  [[nodiscard]] std::span<const float> full(std::size_t unit) const override { return full_[unit]; }
+  void release(std::size_t unit) override { fabric_.release(slot_of_[unit]); }
 
  private:
   Fabric& fabric_;
   std::vector<int> slot_of_;
-  SlotPool pool_;
+  std::vector<std::span<const float>> full_;
 };
 
 class ResidentWindow final : public ParameterWindow {
  public:
   explicit ResidentWindow(std::size_t units) : parts_(units) {}
-  void start(std::size_t unit, std::span<const float> own_part) override { parts_[unit] = own_part; }
-  [[nodiscard]] std::span<const float> finish(std::size_t unit) override { return parts_[unit]; }
+  void gather(std::size_t unit, int, std::span<const float> own_part) override { parts_[unit] = own_part; }
+  [[nodiscard]] std::span<const float> full(std::size_t unit) const override { return parts_[unit]; }
   void release(std::size_t) override {}
 
  private:

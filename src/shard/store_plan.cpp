@@ -15,6 +15,11 @@ constexpr int gradient_slots = 2;  // one being computed, one being reduced
 
 bool is_hybrid(Strategy strategy) { return strategy == Strategy::hybrid || strategy == Strategy::hybrid_optimizer; }
 
+std::int64_t bucket_elements(double megabytes) {
+  constexpr double most = 1e12;  // more than any unit
+  return static_cast<std::int64_t>(std::clamp(megabytes * 1024 * 1024 / sizeof(float), 1.0, most));
+}
+
 int hybrid_size(const ParallelSection& parallel, const Topology& topology) {
   const int world = topology.world_size();
   if (parallel.shard_size == 0) {
@@ -60,6 +65,10 @@ StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec>
   plan.pinned_units = pinned_units;
   plan.units = std::move(units);
   plan.prefetch = static_cast<int>(parallel.prefetch);
+  plan.prefetch_backward =
+      static_cast<int>(parallel.prefetch_backward < 0 ? parallel.prefetch : parallel.prefetch_backward);
+  plan.bucket_elements = bucket_elements(parallel.bucket_mb);
+  plan.local_sums = !parallel.reduce_each_micro_step;
   plan.shard_size = shard_group_size(parallel, topology);
   plan.keep_full = parallel.strategy == Strategy::shard_grad_op || parallel.reshard_after_forward != Reshard::yes;
   plan.optimizer_over_world =
@@ -68,6 +77,10 @@ StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec>
   const bool has_groups = plan.shard_size > 1 && plan.shard_size < topology.world_size();
   plan.defer_replicas = is_hybrid(parallel.strategy) && order == SumOrder::hierarchical && has_groups;
   return plan;
+}
+
+bool exchanges_once_a_step(const StorePlan& plan, const Mesh& mesh) {
+  return plan.defer_replicas || (!plan.optimizer_over_world && mesh.replicas() > 1);
 }
 
 namespace {
@@ -101,8 +114,9 @@ std::int64_t common_floats(const StorePlan& plan, int world_size) {
     const std::int64_t part = block * replicas;
     const std::int64_t optimized = plan.optimizer_over_world ? block : part;
     const std::int64_t summed = plan.optimizer_over_world && !plan.defer_replicas ? block : part;
+    const std::int64_t local = plan.local_sums ? part * plan.shard_size : 0;
     const int optimizer_buffers = std::min(plan.moments, 1) + (plan.ema ? 1 : 0);
-    floats += part + optimizer_buffers * optimized + summed;
+    floats += part + optimizer_buffers * optimized + summed + local;
   }
   return floats;
 }
@@ -147,7 +161,8 @@ SlotPlans slot_plans(const StorePlan& plan, const Mesh& mesh) {
     largest = std::max(largest, FlatLayout(unit, mesh.world().world_size()).padded_elements());
   }
   SlotPlans slots;
-  const int parameters = plan.keep_full ? static_cast<int>(plan.units.size()) : plan.prefetch + 1 + plan.pinned_units;
+  const int rotating = std::max(plan.prefetch, plan.prefetch_backward) + 1;
+  const int parameters = plan.keep_full ? static_cast<int>(plan.units.size()) : rotating + plan.pinned_units;
   const bool groups = mesh.shard_size() > 1 && mesh.replicas() > 1;
   SlotPlan& reducing = plan.defer_replicas ? slots.shard : slots.world;
   SlotPlan& gathering = groups ? slots.shard : slots.world;

@@ -1,12 +1,15 @@
+#include "step_work.hpp"
+
+#include <chrono>
 #include <cmath>
-#include <vector>
+#include <utility>
 
 #include <lamina/base/error.hpp>
 #include <lamina/optim/gradient_scale.hpp>
 #include <lamina/optim/lr_schedule.hpp>
-#include <lamina/train/micro_step.hpp>
 #include <lamina/train/order_check.hpp>
 #include <lamina/train/step.hpp>
+#include <lamina/train/step_plan.hpp>
 
 #include <fmt/format.h>
 
@@ -14,11 +17,14 @@ namespace lamina {
 
 namespace {
 
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
 // What the ranks add up, exactly, in one message.
 struct StepSums {
   ExactSum loss, squares;
   std::int64_t tokens = 0;
   std::int64_t stops = 0;
+  std::int64_t communication_ns = 0, hidden_ns = 0;
 
   void over(const mpi::Communicator& world) {
     std::vector<std::int64_t> words;
@@ -26,14 +32,13 @@ struct StepSums {
       sum->normalise();
       words.insert(words.end(), sum->words().begin(), sum->words().end());
     }
-    words.insert(words.end(), {tokens, stops});
+    words.insert(words.end(), {tokens, stops, communication_ns, hidden_ns});
     world.sum(words, "the sums of the step");
     auto next = words.cbegin();
     for (ExactSum* sum : {&loss, &squares}) {
       for (std::int64_t& word : sum->words()) word = *next++;
     }
-    tokens = *next++;
-    stops = *next;
+    for (std::int64_t* word : {&tokens, &stops, &communication_ns, &hidden_ns}) *word = *next++;
   }
 };
 
@@ -46,62 +51,129 @@ void refuse_not_finite(const StepResult& result) {
                "lower optim.lr, lengthen optim.warmup or set optim.grad_clip, and resume from the last checkpoint"));
 }
 
+double mean_loss(const StepSums& sums) {
+  return sums.tokens > 0 ? sums.loss.value() / static_cast<double>(sums.tokens) : 0.0;
+}
+
+// A schedule with what executes it.
+struct Pass {
+  Pass(const TrainContext& context, ScheduleShape shape_)
+      : shape(std::move(shape_)),
+        program(step_schedule(shape)),
+        work(context.plan, context.runner, context.store, shape) {}
+  ScheduleShape shape;
+  Program program;
+  StepWork work;
+};
+
+BatchPlan batches_of(const TrainContext& context) {
+  return {context.config.train.global_batch, context.config.train.micro_batch, context.world.size()};
+}
+
 }  // namespace
 
-StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int64_t step, std::uint64_t first_sample,
-                    bool stop_wanted) {
-  const TrainSection& train = context.config.train;
-  const BatchPlan batches{train.global_batch, train.micro_batch, context.world.size()};
-  StepSums sums;
-  sums.stops = stop_wanted ? 1 : 0;
-  context.store.clear_gradients();
-  for (std::int64_t micro = 0; micro < batches.micro_steps(); ++micro) {
-    const std::int64_t index = micro * batches.ranks + context.world.rank();
-    const MicroBatch batch =
-        load(first_sample + static_cast<std::uint64_t>(index * batches.micro_batch), batches.micro_batch);
-    run_micro_step(context.plan, context.runner, context.store, batch);
-    sums.loss.add(context.runner.loss_sum());
-    sums.tokens += context.runner.labelled_tokens();
+class StepEngine::Impl {
+ public:
+  explicit Impl(const TrainContext& context)
+      : context_(context),
+        batches_(batches_of(context)),
+        streams_(context.config.parallel.overlap),
+        training_(context, training_shape(context.plan, context.store_plan, context.mesh, batches_.micro_steps(),
+                                          context.config.parallel.overlap)),
+        evaluation_(context,
+                    evaluation_shape(context.plan, context.store_plan, context.mesh, context.config.parallel.overlap)) {
   }
-  context.store.finish_gradients();
-  add_gradient_squares(context.store, context.ops, sums.squares);
-  sums.over(context.world);
-  check_collective_order(context.world, context.store.collective_order(),
-                         [&](std::size_t unit) { return context.store.layout(unit).unit().name; });
 
-  const GradientScale scale = gradient_scale(sums.squares.value(), sums.tokens, context.config.optim.grad_clip);
-  StepResult result;
-  result.step = step;
-  result.tokens = sums.tokens;
-  result.loss = sums.tokens > 0 ? sums.loss.value() / static_cast<double>(sums.tokens) : 0.0;
-  result.grad_norm = scale.norm;
-  result.clip = scale.clip;
-  result.lr = learning_rate(context.config.optim, step, train.steps);
-  result.stop_wanted = sums.stops > 0;
-  refuse_not_finite(result);
-  context.optimizer.update(context.store, context.ops, {step, result.lr, scale.scale});
-  return result;
-}
+  StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted) {
+    StepSums sums;
+    sums.stops = stop_wanted ? 1 : 0;
+    run_micro_steps(load, step, first_sample, sums);
+    trace_.exchange.start = now();
+    add_gradient_squares(context_.store, context_.ops, sums.squares);
+    sums.over(context_.world);
+    check_collective_order(context_.world, context_.store.collective_order(),
+                           [&](std::size_t unit) { return context_.store.layout(unit).unit().name; });
+    trace_.exchange.end = now();
 
-EvaluationResult evaluate(const TrainContext& context, const LoadBatch& load, std::int64_t sequences) {
-  const std::int64_t micro_batch = context.config.train.micro_batch;
-  const std::int64_t ranks = context.world.size();
-  const std::int64_t batches = (sequences + micro_batch - 1) / micro_batch;
-  const std::int64_t rounds = (batches + ranks - 1) / ranks;
-  StepSums sums;
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    // Ranks beyond the last batch compute rows without labels: every rank takes part in every gather.
-    const std::int64_t index = round * ranks + context.world.rank();
-    run_evaluation(context.plan, context.runner, context.store,
-                   load(static_cast<std::uint64_t>(index * micro_batch), micro_batch));
-    sums.loss.add(context.runner.loss_sum());
-    sums.tokens += context.runner.labelled_tokens();
+    const GradientScale scale = gradient_scale(sums.squares.value(), sums.tokens, context_.config.optim.grad_clip);
+    StepResult result;
+    result.step = step;
+    result.tokens = sums.tokens;
+    result.loss = mean_loss(sums);
+    result.grad_norm = scale.norm;
+    result.clip = scale.clip;
+    result.lr = learning_rate(context_.config.optim, step, context_.config.train.steps);
+    result.stop_wanted = sums.stops > 0;
+    if (context_.world.size() > 1 && sums.communication_ns > 0)
+      result.overlap = static_cast<double>(sums.hidden_ns) / static_cast<double>(sums.communication_ns);
+    refuse_not_finite(result);
+    trace_.update.start = now();
+    context_.optimizer.update(context_.store, context_.ops, {step, result.lr, scale.scale});
+    trace_.update.end = now();
+    return result;
   }
-  sums.over(context.world);
-  EvaluationResult result;
-  result.tokens = sums.tokens;
-  result.loss = sums.tokens > 0 ? sums.loss.value() / static_cast<double>(sums.tokens) : 0.0;
-  return result;
+
+  EvaluationResult evaluate(const LoadBatch& load, std::int64_t sequences) {
+    const std::int64_t ranks = batches_.ranks, micro_batch = batches_.micro_batch;
+    const std::int64_t batches = (sequences + micro_batch - 1) / micro_batch;
+    const std::int64_t rounds = (batches + ranks - 1) / ranks;
+    StepSums sums;
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      // Ranks beyond the last batch compute rows without labels: every rank takes part in every gather.
+      const std::int64_t index = round * ranks + context_.world.rank();
+      evaluation_.work.begin(
+          [&](std::size_t) { return load(static_cast<std::uint64_t>(index * micro_batch), micro_batch); },
+          fmt::format("evaluation, round {}", round + 1));
+      streams_.run(evaluation_.program, evaluation_.work);
+      sums.loss.add(evaluation_.work.loss());
+      sums.tokens += evaluation_.work.tokens();
+    }
+    sums.over(context_.world);
+    return {mean_loss(sums), sums.tokens};
+  }
+
+  [[nodiscard]] StepTrace trace() const { return trace_; }
+  void set_hooks(StreamHooks hooks) { streams_.set_hooks(std::move(hooks)); }
+  void set_schedule(std::vector<Operation> schedule) { training_.program = Program(std::move(schedule)); }
+  [[nodiscard]] const ScheduleShape& shape() const { return training_.shape; }
+
+ private:
+  void run_micro_steps(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, StepSums& sums) {
+    context_.store.clear_gradients();
+    training_.work.begin(
+        [&](std::size_t micro_step) {
+          const std::int64_t index = static_cast<std::int64_t>(micro_step) * batches_.ranks + context_.world.rank();
+          return load(first_sample + static_cast<std::uint64_t>(index * batches_.micro_batch), batches_.micro_batch);
+        },
+        fmt::format("step {}", step));
+    streams_.run(training_.program, training_.work);
+    sums.loss.add(training_.work.loss());
+    sums.tokens += training_.work.tokens();
+    trace_.operations = training_.program.operations();
+    trace_.intervals = streams_.intervals();
+    const Overlap overlap = overlap_of(trace_.operations, trace_.intervals);
+    sums.communication_ns = std::llround(1e9 * overlap.communication);
+    sums.hidden_ns = std::llround(1e9 * overlap.hidden);
+  }
+
+  TrainContext context_;
+  BatchPlan batches_;
+  Streams streams_;
+  Pass training_, evaluation_;
+  StepTrace trace_;
+};
+
+StepEngine::StepEngine(const TrainContext& context) : impl_(std::make_unique<Impl>(context)) {}
+StepEngine::~StepEngine() = default;
+StepResult StepEngine::run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted) {
+  return impl_->run(load, step, first_sample, stop_wanted);
 }
+EvaluationResult StepEngine::evaluate(const LoadBatch& load, std::int64_t sequences) {
+  return impl_->evaluate(load, sequences);
+}
+StepTrace StepEngine::trace() const { return impl_->trace(); }
+void StepEngine::set_hooks(StreamHooks hooks) { impl_->set_hooks(std::move(hooks)); }
+void StepEngine::set_schedule(std::vector<Operation> schedule) { impl_->set_schedule(std::move(schedule)); }
+const ScheduleShape& StepEngine::shape() const { return impl_->shape(); }
 
 }  // namespace lamina

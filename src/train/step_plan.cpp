@@ -1,78 +1,84 @@
-#include <set>
-
+#include <lamina/base/error.hpp>
 #include <lamina/comm/traffic.hpp>
 #include <lamina/shard/flat_layout.hpp>
 #include <lamina/train/step_plan.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 
 namespace {
 
-void mark_uses(std::vector<Visit>& visits, const ModelPlan& plan) {
-  Visit* last = nullptr;  // the latest visit that uses a unit other than the root
-  for (Visit& visit : visits) {
-    if (!visit.needs_weights || visit.stage.unit == plan.root) continue;
-    visit.begins_use = last == nullptr || last->stage.unit != visit.stage.unit;
-    if (last != nullptr) last->ends_use = visit.begins_use;
-    last = &visit;
-  }
-  if (last != nullptr) last->ends_use = true;
+constexpr std::uint64_t most_buckets = 2'000'000;  // of a step: some hundred megabytes of schedule
+
+void refuse_tiny_buckets(const ScheduleShape& shape) {
+  std::uint64_t buckets = 0;
+  for (const ScheduledUnit& unit : shape.units) buckets += unit.buckets;
+  buckets *= shape.micro_steps;
+  if (buckets <= most_buckets) return;
+  throw UsageError(one_line(fmt::format("parallel.bucket_mb cuts the gradients of a step into {} buckets", buckets),
+                            fmt::format("a schedule holds at most {}", most_buckets), "raise parallel.bucket_mb"));
 }
 
-void mark_gradients(std::vector<Visit>& visits) {
-  std::set<std::size_t> written_later;
-  for (auto visit = visits.rbegin(); visit != visits.rend(); ++visit) {
-    if (visit->pass == Pass::forward && visit->stage.kind != StageKind::head) continue;
-    visit->ends_gradient = written_later.insert(visit->stage.unit).second;
+ScheduleShape common_shape(const ModelPlan& plan, const StorePlan& store, const Mesh& mesh, bool overlap) {
+  ScheduleShape shape;
+  for (const Stage& stage : plan.stages)
+    shape.stages.push_back({stage.unit, stage.backward_needs_weights, stage.offset});
+  for (const UnitSpec& unit : plan.units) {
+    const std::int64_t elements = FlatLayout(unit, mesh.world().world_size()).padded_elements();
+    const std::int64_t bucket = store.bucket_elements > 0 ? std::min(store.bucket_elements, elements) : elements;
+    shape.units.push_back({elements, static_cast<std::size_t>((elements + bucket - 1) / bucket)});
   }
+  shape.root = plan.root;
+  shape.prefetch = static_cast<std::size_t>(store.prefetch);
+  shape.prefetch_backward = static_cast<std::size_t>(store.prefetch_backward);
+  shape.keep_full = store.keep_full;
+  shape.load = true;
+  shape.overlap = overlap;
+  return shape;
 }
 
 }  // namespace
 
-std::vector<Visit> visits_of(const ModelPlan& plan, bool gradients) {
-  std::vector<Visit> visits;
-  for (const Stage& stage : plan.stages) visits.push_back({stage, Pass::forward});
-  if (gradients) {
-    for (std::size_t i = plan.stages.size() - 1; i-- > 0;) {
-      visits.push_back({plan.stages[i], Pass::backward, plan.stages[i].backward_needs_weights});
-    }
-    mark_gradients(visits);
-  }
-  mark_uses(visits, plan);
-  return visits;
+ScheduleShape training_shape(const ModelPlan& plan, const StorePlan& store, const Mesh& mesh, std::int64_t micro_steps,
+                             bool overlap) {
+  ScheduleShape shape = common_shape(plan, store, mesh, overlap);
+  shape.micro_steps = static_cast<std::size_t>(micro_steps);
+  shape.reduce_last_only = store.local_sums;
+  shape.finish = exchanges_once_a_step(store, mesh);
+  refuse_tiny_buckets(shape);
+  return shape;
 }
 
-std::vector<std::size_t> uses_of(const std::vector<Visit>& visits) {
-  std::vector<std::size_t> uses;
-  for (const Visit& visit : visits) {
-    if (visit.begins_use) uses.push_back(visit.stage.unit);
-  }
-  return uses;
+ScheduleShape evaluation_shape(const ModelPlan& plan, const StorePlan& store, const Mesh& mesh, bool overlap) {
+  ScheduleShape shape = common_shape(plan, store, mesh, overlap);
+  shape.gradients = false;
+  return shape;
 }
 
-std::vector<UnitTraffic> micro_step_traffic(const ModelPlan& plan, bool keep_full) {
-  std::vector<UnitTraffic> traffic(plan.units.size(), UnitTraffic{0, 1});
-  for (const std::size_t unit : uses_of(visits_of(plan, true))) {
-    traffic[unit].gathers = keep_full ? 1 : traffic[unit].gathers + 1;
+std::vector<UnitTraffic> traffic_of(const ScheduleShape& shape) {
+  std::vector<UnitTraffic> traffic(shape.units.size());
+  for (const Operation& operation : step_schedule(shape)) {
+    if (operation.kind == OperationKind::gather) ++traffic[operation.unit].gathers;
+    if (operation.kind != OperationKind::reduce) continue;
+    ++traffic[operation.unit].buckets;
+    if (operation.completes) ++traffic[operation.unit].reductions;
   }
-  if (plan.root) traffic[*plan.root].gathers = 1;
   return traffic;
 }
 
 std::uint64_t floats_sent_by_step(const ModelPlan& plan, const StorePlan& store, const Mesh& mesh, SumOrder order,
                                   std::int64_t micro_steps) {
   std::uint64_t floats = 0;
-  const std::vector<UnitTraffic> traffic = micro_step_traffic(plan, store.keep_full);
-  const auto times = static_cast<std::uint64_t>(micro_steps);
+  const std::vector<UnitTraffic> traffic = traffic_of(training_shape(plan, store, mesh, micro_steps, true));
   const Topology& replicas = mesh.shard_size() > 1 ? mesh.replica_group() : mesh.world();
   for (std::size_t unit = 0; unit < plan.units.size(); ++unit) {
     const std::int64_t block = FlatLayout(plan.units[unit], mesh.world().world_size()).block_elements();
     const std::int64_t part = block * mesh.replicas();
-    if (mesh.shard_size() > 1)
-      floats += times * traffic[unit].gathers * floats_sent_by_gather(mesh.shard_group(), part);
+    if (mesh.shard_size() > 1) floats += traffic[unit].gathers * floats_sent_by_gather(mesh.shard_group(), part);
     const std::uint64_t reduction = store.defer_replicas ? floats_sent_by_reduction(mesh.shard_group(), order, part)
                                                          : floats_sent_by_reduction(mesh.world(), order, block);
-    floats += times * traffic[unit].reductions * reduction;
+    floats += traffic[unit].reductions * reduction;
     if (store.defer_replicas) floats += floats_sent_by_reduction(replicas, order, block);
     // Replicas collect each other's gradients, or with a divided optimizer each other's updated weights.
     if (mesh.replicas() > 1) floats += floats_sent_by_gather(replicas, block);

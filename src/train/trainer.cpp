@@ -27,6 +27,7 @@ class Trainer {
         checkpointer_(checkpointer),
         state_(state),
         progress_(train().steps, train().log_every, on_terminal) {
+    context_.world.agree([&] { engine_.emplace(context_); }, "the plan of the steps");
     context_.world.agree(
         [&] {
           if (speaks()) metrics_.emplace(context_.config.run.dir, state_.step);
@@ -54,7 +55,7 @@ class Trainer {
   // Returns whether some rank was asked to stop.
   bool one_step(bool stop_wanted) {
     const Clock::time_point begin = Clock::now();
-    const StepResult result = run_step(context_, data_.train, state_.step + 1, state_.next_sample, stop_wanted);
+    const StepResult result = engine_->run(data_.train, state_.step + 1, state_.next_sample, stop_wanted);
     StepTimes times;
     times.step_s = seconds_since(begin);
     times.tok_s = static_cast<double>(result.tokens) / times.step_s;
@@ -64,9 +65,10 @@ class Trainer {
     std::optional<EvaluationResult> validation;
     if (train().eval_every > 0 && data_.validation &&
         (result.step % train().eval_every == 0 || result.step == train().steps)) {
-      validation = evaluate(context_, data_.validation, data_.validation_sequences);
+      validation = engine_->evaluate(data_.validation, data_.validation_sequences);
     }
     // A full disk must end all ranks, not leave them waiting for rank 0.
+    context_.world.agree([&] { engine_.emplace(context_); }, "the plan of the steps");
     context_.world.agree(
         [&] {
           if (speaks()) metrics_->append(metrics_line(result, times, validation));
@@ -84,6 +86,7 @@ class Trainer {
   }
 
   const TrainContext& context_;
+  std::optional<StepEngine> engine_;
   const TrainData& data_;
   Checkpointer& checkpointer_;
   RunState& state_;

@@ -55,7 +55,9 @@ TEST_F(PlanProgram, ListsUnitsAndTensors) {
     ASSERT_GE(words.size(), 3u);
     EXPECT_EQ(words[0], "9");
     EXPECT_EQ(words[1], "4464");
-    EXPECT_EQ(words.back(), "2");  // forward and backward
+    // A step of 3 micro-steps (12 sequences, 4 ranks): forward and backward; one bucket each.
+    EXPECT_EQ(words[words.size() - 2], "6");
+    EXPECT_EQ(words.back(), "3");
   }
   EXPECT_EQ(row(units, "head").at(1), std::to_string(257 * 24 + 24));
   EXPECT_THAT(units, Not(HasSubstr("q_proj")));

@@ -63,10 +63,9 @@ TEST(Fabric, GathersEveryBlockIntoEverySlot) {
       const int own_block = topology.block_of(topology.rank());
       for (std::size_t i = 0; i < size; ++i) own[i] = value(own_block, static_cast<std::int64_t>(i), round);
       random_pause(random);
-      fabric->gather_start(slot, own);
+      const std::span<const float> full = fabric->gather(slot, own);
       std::fill(own.begin(), own.end(), -1.0F);  // may be reused at once
       random_pause(random);
-      const std::span<const float> full = fabric->gather_finish(slot);
       ASSERT_EQ(full.size(), size * static_cast<std::size_t>(world().size()));
       for (std::size_t i = 0; i < full.size(); ++i) {
         ASSERT_EQ(full[i], value(static_cast<int>(i / size), static_cast<std::int64_t>(i % size), round))
@@ -91,7 +90,12 @@ TEST(Fabric, RankOrderGivesTheBitsOfAPlainLoop) {
       for (std::int64_t i = 0; i < elements; ++i)
         gradient[static_cast<std::size_t>(i)] = value(topology.rank(), i, round);
       random_pause(random);
-      fabric->reduce_scatter(round % 2, accumulator);
+      // In one bucket, or in several that are cut anywhere.
+      const std::int64_t buckets = round % 3 == 0 ? 1 : 5, size = elements / buckets + 1;
+      for (std::int64_t end = elements; end > 0; end -= size) {
+        random_pause(random);
+        fabric->reduce_scatter(round % 2, std::max<std::int64_t>(0, end - size), end, accumulator);
+      }
       for (int rank = 0; rank < world().size(); ++rank) {
         for (std::int64_t i = 0; i < block; ++i) {
           expected[static_cast<std::size_t>(i)] += value(rank, topology.block_of(topology.rank()) * block + i, round);
@@ -111,7 +115,8 @@ TEST(Fabric, HierarchicalOrderSumsNodesFirst) {
     std::vector<float> accumulator(static_cast<std::size_t>(block), 0.25F), expected = accumulator;
     const std::span<float> gradient = fabric->gradient(0);
     for (std::int64_t i = 0; i < elements; ++i) gradient[static_cast<std::size_t>(i)] = value(topology.rank(), i, 0);
-    fabric->reduce_scatter(0, accumulator);
+    fabric->reduce_scatter(0, 300, elements, accumulator);
+    fabric->reduce_scatter(0, 0, 300, accumulator);
     for (std::int64_t i = 0; i < block; ++i) {
       const std::int64_t element = topology.block_of(topology.rank()) * block + i;
       for (int node = 0; node < topology.node_count(); ++node) {
@@ -136,7 +141,7 @@ TEST(Fabric, SlotsLargerThanASegment) {
     for (std::int64_t i = 0; i < elements; ++i)
       gradient[static_cast<std::size_t>(i)] = static_cast<float>(i % 64 + topology.rank());
     std::vector<float> accumulator(static_cast<std::size_t>(block));
-    fabric->reduce_scatter(0, accumulator);
+    fabric->reduce_scatter(0, 0, elements, accumulator);
     const int size = world().size();
     for (std::int64_t i = 0; i < block; ++i) {
       const auto element = topology.block_of(topology.rank()) * block + i;
@@ -152,8 +157,7 @@ TEST(Fabric, CountsWhatItSendsToOtherNodes) {
     const auto fabric = make_fabric("mpi", world(), topology, SumOrder::hierarchical);
     const std::int64_t block = 128;
     fabric->allocate({block * world().size(), 1, 1});
-    fabric->gather_start(0, std::vector<float>(static_cast<std::size_t>(block)));
-    static_cast<void>(fabric->gather_finish(0));
+    static_cast<void>(fabric->gather(0, std::vector<float>(static_cast<std::size_t>(block))));
     fabric->release(0);
     EXPECT_EQ(fabric->floats_sent(), static_cast<std::uint64_t>(block * (topology.node_count() - 1)));
   }
@@ -164,7 +168,6 @@ TEST(Fabric, MisuseThrows) {
   const auto fabric = make_fabric("mpi", world(), topology, SumOrder::rank);
   fabric->allocate({1024 * world().size(), 1, 1});
   EXPECT_ANY_THROW(fabric->allocate({1024, 1, 1}));
-  EXPECT_ANY_THROW(static_cast<void>(fabric->gather_finish(0)));
   EXPECT_ANY_THROW(fabric->release(0));
   EXPECT_ANY_THROW(static_cast<void>(fabric->gradient(1)));
 }

@@ -51,18 +51,18 @@ TEST(Plan, TiedTensorIsOneTensorWithTwoNames) {
   EXPECT_THAT(table.shape, ElementsAre(19, 12));
 }
 
-TEST(Plan, BlockHoldsMatricesThenBiasesThenNorms) {
+TEST(Plan, BlockHoldsSmallTensorsThenMatricesInTheOrderOfTheForward) {
   const ModelPlan plan = plan_of(llama_json(R"(, "attention_bias": true, "mlp_bias": true)"));
   const std::string p = "model.layers.1.";
   EXPECT_THAT(names(plan.units[2]),
-              ElementsAre(p + "self_attn.q_proj.weight", p + "self_attn.k_proj.weight", p + "self_attn.v_proj.weight",
-                          p + "self_attn.o_proj.weight", p + "mlp.gate_proj.weight", p + "mlp.up_proj.weight",
-                          p + "mlp.down_proj.weight", p + "self_attn.q_proj.bias", p + "self_attn.k_proj.bias",
-                          p + "self_attn.v_proj.bias", p + "self_attn.o_proj.bias", p + "mlp.gate_proj.bias",
-                          p + "mlp.up_proj.bias", p + "mlp.down_proj.bias", p + "input_layernorm.weight",
-                          p + "post_attention_layernorm.weight"));
-  EXPECT_THAT(plan.units[2].tensors[1].shape, ElementsAre(12, 12));
-  EXPECT_THAT(plan.units[2].tensors[3].shape, ElementsAre(12, 24));
+              ElementsAre(p + "input_layernorm.weight", p + "post_attention_layernorm.weight",
+                          p + "self_attn.q_proj.bias", p + "self_attn.k_proj.bias", p + "self_attn.v_proj.bias",
+                          p + "self_attn.o_proj.bias", p + "mlp.gate_proj.bias", p + "mlp.up_proj.bias",
+                          p + "mlp.down_proj.bias", p + "self_attn.q_proj.weight", p + "self_attn.k_proj.weight",
+                          p + "self_attn.v_proj.weight", p + "self_attn.o_proj.weight", p + "mlp.gate_proj.weight",
+                          p + "mlp.up_proj.weight", p + "mlp.down_proj.weight"));
+  EXPECT_THAT(plan.units[2].tensors[10].shape, ElementsAre(12, 12));
+  EXPECT_THAT(plan.units[2].tensors[12].shape, ElementsAre(12, 24));
 }
 
 TEST(Plan, DecaysMatricesOnly) {
@@ -78,10 +78,10 @@ TEST(Plan, Gpt2NamesAndShapes) {
   const std::string p = "transformer.h.0.";
   EXPECT_THAT(
       names(plan.units[0]),
-      ElementsAre(p + "attn.c_attn.weight", p + "attn.c_proj.weight", p + "mlp.c_fc.weight", p + "mlp.c_proj.weight",
-                  p + "attn.c_attn.bias", p + "attn.c_proj.bias", p + "mlp.c_fc.bias", p + "mlp.c_proj.bias",
-                  p + "ln_1.weight", p + "ln_1.bias", p + "ln_2.weight", p + "ln_2.bias"));
-  EXPECT_THAT(plan.units[0].tensors[0].shape, ElementsAre(12, 36));
+      ElementsAre(p + "ln_1.weight", p + "ln_1.bias", p + "ln_2.weight", p + "ln_2.bias", p + "attn.c_attn.bias",
+                  p + "attn.c_proj.bias", p + "mlp.c_fc.bias", p + "mlp.c_proj.bias", p + "attn.c_attn.weight",
+                  p + "attn.c_proj.weight", p + "mlp.c_fc.weight", p + "mlp.c_proj.weight"));
+  EXPECT_THAT(plan.units[0].tensors[8].shape, ElementsAre(12, 36));
   EXPECT_THAT(names(plan.units[2]), ElementsAre("transformer.wte.weight", "transformer.wpe.weight",
                                                 "transformer.ln_f.weight", "transformer.ln_f.bias"));
   EXPECT_THAT(names(plan_of(gpt2_json(R"(, "tie_word_embeddings": false)")).units[0]),
@@ -90,9 +90,10 @@ TEST(Plan, Gpt2NamesAndShapes) {
 
 TEST(Plan, Qwen3HasHeadNorms) {
   const UnitSpec unit = plan_of(style_json("qwen3")).units[1];
-  ASSERT_GE(unit.tensors.size(), 2U);
-  EXPECT_EQ(unit.tensors.back().name, "model.layers.0.self_attn.k_norm.weight");
-  EXPECT_THAT(unit.tensors.back().shape, ElementsAre(6));
+  ASSERT_GE(unit.tensors.size(), 4U);
+  EXPECT_EQ(unit.tensors[2].name, "model.layers.0.self_attn.q_norm.weight");
+  EXPECT_EQ(unit.tensors[3].name, "model.layers.0.self_attn.k_norm.weight");
+  EXPECT_THAT(unit.tensors[3].shape, ElementsAre(6));
 }
 
 TEST(Plan, CountsOperations) {

@@ -13,7 +13,7 @@ namespace {
 ScheduleShape shape_of(std::size_t units, std::size_t buckets, bool overlap, std::size_t prefetch = 1) {
   ScheduleShape shape;
   for (std::size_t unit = 0; unit < units; ++unit) shape.stages.push_back({unit, true});
-  shape.buckets.assign(units, buckets);
+  shape.units.assign(units, {static_cast<std::int64_t>(buckets), buckets});
   shape.overlap = overlap;
   shape.prefetch = prefetch;
   return shape;
@@ -28,7 +28,7 @@ StepCosts even_costs(std::size_t units, double gather, double forward, double ba
 }
 
 SimulatedStep run(const ScheduleShape& shape, const StepCosts& costs) {
-  return simulate(micro_step_schedule(shape), [&](const Operation& operation) { return costs.seconds(operation); });
+  return simulate(step_schedule(shape), [&](const Operation& operation) { return costs.seconds(operation); });
 }
 
 // The published example: 4 units; milliseconds.
@@ -42,13 +42,13 @@ TEST(SimulatedClock, ReproducesThePublishedExample) {
   const SimulatedStep serial = run(shape_of(4, 3, false), published());
   EXPECT_DOUBLE_EQ(serial.forward, 240);
   EXPECT_NEAR(serial.backward(), 320, 1e-9);
-  EXPECT_EQ(serial.hidden, 0);
+  EXPECT_EQ(serial.overlap.hidden, 0);
   const SimulatedStep streams = run(shape_of(4, 3, true), published());
   EXPECT_DOUBLE_EQ(streams.forward, 180);
   EXPECT_NEAR(streams.backward(), 210, 1e-9);
   // All but the first gather and the last bucket are hidden.
-  EXPECT_NEAR(streams.communication, 4 * 20 + 4 * 30, 1e-9);
-  EXPECT_NEAR(streams.hidden, 200 - 20 - 10, 1e-9);
+  EXPECT_NEAR(streams.overlap.communication, 4 * 20 + 4 * 30, 1e-9);
+  EXPECT_NEAR(streams.overlap.hidden, 200 - 20 - 10, 1e-9);
 }
 
 TEST(SimulatedClock, WholeUnitsLeaveTheLastReductionBare) {
@@ -60,7 +60,7 @@ TEST(SimulatedClock, NoPrefetchNoOverlapInForward) {
 }
 
 TEST(SimulatedClock, StartsAreInPlace) {
-  const auto schedule = micro_step_schedule(shape_of(4, 3, true));
+  const auto schedule = step_schedule(shape_of(4, 3, true));
   const StepCosts costs = published();
   const SimulatedStep step = simulate(schedule, [&](const Operation& operation) { return costs.seconds(operation); });
   std::vector<double> gathers, buckets;
@@ -80,7 +80,7 @@ TEST(SimulatedClock, FullGradientSlotsHoldTheBackwardUp) {
   ScheduleShape many = shape_of(6, 1, true);
   many.gradient_slots = 6;
   const auto end_of_compute = [&](const ScheduleShape& shape) {
-    const auto schedule = micro_step_schedule(shape);
+    const auto schedule = step_schedule(shape);
     const SimulatedStep step = run(shape, costs);
     double end = 0;
     for (std::size_t i = 0; i < schedule.size(); ++i) {
@@ -114,10 +114,10 @@ TEST(SimulatedClock, PropertiesOfRandomCosts) {
     const SimulatedStep serial = run(shape, costs);
     EXPECT_LE(streams.total, serial.total + 1e-12);
     EXPECT_NEAR(serial.total, serial.busy[0] + serial.busy[1] + serial.busy[2], 1e-9);
-    EXPECT_NEAR(serial.hidden, 0, 1e-9);
+    EXPECT_NEAR(serial.overlap.hidden, 0, 1e-9);
     for (const double busy : streams.busy) EXPECT_GE(streams.total, busy - 1e-12);
-    EXPECT_LE(streams.hidden, streams.communication + 1e-12);
-    EXPECT_GE(streams.hidden, 0);
+    EXPECT_LE(streams.overlap.hidden, streams.overlap.communication + 1e-12);
+    EXPECT_GE(streams.overlap.hidden, 0);
     // A deeper prefetch never hurts here: gathers and reductions have streams of their own.
     shape.overlap = true;
     ++shape.prefetch;
@@ -139,7 +139,7 @@ TEST(SimulatedClock, BucketsHaveABestSize) {
 }
 
 TEST(SimulatedClock, RefusesWhatCannotBe) {
-  const auto schedule = micro_step_schedule(shape_of(2, 1, true));
+  const auto schedule = step_schedule(shape_of(2, 1, true));
   EXPECT_THROW(static_cast<void>(simulate(schedule, [](const Operation&) { return -1.0; })), InternalError);
   EXPECT_THROW(
       static_cast<void>(simulate(schedule, [](const Operation&) { return std::numeric_limits<double>::infinity(); })),

@@ -42,6 +42,7 @@ class WeightStoreTest : public testing::TestWithParam<std::tuple<Strategy, SumOr
     const StorePlan plan = make_store_plan(parallel, odd_units(), 0, topology, order);
     fabrics_ = std::make_unique<FabricSet>("mpi", world(), Mesh(topology, plan.shard_size), order);
     store_ = make_weight_store(plan, *backend_.device, *fabrics_);
+    finishes_ = exchanges_once_a_step(plan, fabrics_->mesh());
   }
 
   // Element i of unit u becomes a number that tells which it is.
@@ -58,9 +59,8 @@ class WeightStoreTest : public testing::TestWithParam<std::tuple<Strategy, SumOr
 
   void expect_full(float add) {
     for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
-      store_->gather(unit);
-      EXPECT_EQ(store_->state(unit), UnitState::gathering);
-      const std::span<const float> full = store_->get(unit);
+      store_->gather(unit, unit % 2);
+      const std::span<const float> full = store_->weights(unit);
       EXPECT_EQ(store_->state(unit), UnitState::full);
       ASSERT_EQ(static_cast<std::int64_t>(full.size()), store_->layout(unit).elements());
       for (std::size_t i = 0; i < full.size(); ++i)
@@ -73,6 +73,7 @@ class WeightStoreTest : public testing::TestWithParam<std::tuple<Strategy, SumOr
   Backend backend_;
   std::unique_ptr<FabricSet> fabrics_;
   std::unique_ptr<WeightStore> store_;
+  bool finishes_ = false;
 };
 
 TEST_P(WeightStoreTest, GathersWhatTheShardsHold) {
@@ -84,21 +85,23 @@ TEST_P(WeightStoreTest, GathersWhatTheShardsHold) {
 
 TEST_P(WeightStoreTest, MisuseThrows) {
   fill(0);
-  EXPECT_ANY_THROW(static_cast<void>(store_->get(0)));
+  EXPECT_ANY_THROW(static_cast<void>(store_->weights(0)));
   EXPECT_ANY_THROW(store_->release(0));
-  EXPECT_ANY_THROW(store_->reduce(0));
-  store_->gather(0);
-  EXPECT_ANY_THROW(store_->gather(0));
-  EXPECT_ANY_THROW(store_->release(0));  // gathering, not full
-  static_cast<void>(store_->get(0));
+  EXPECT_ANY_THROW(store_->reduce(0, 0, {0, 1}, true));
+  EXPECT_ANY_THROW(store_->accumulate(0, 0, {0, 1}, true));
+  store_->gather(0, 0);
+  EXPECT_ANY_THROW(store_->gather(0, 0));
+  EXPECT_ANY_THROW(store_->gather(0, 1));
+  static_cast<void>(store_->weights(0));
   store_->release(0);
+  EXPECT_ANY_THROW(store_->release(0));
 }
 
 TEST_P(WeightStoreTest, AUnitGatheredBeforeItsLastUpdateIsRefused) {
   fill(0);
-  store_->gather(1);
+  store_->gather(1, 0);
   store_->publish(1);
-  EXPECT_ANY_THROW(static_cast<void>(store_->get(1)));
+  EXPECT_ANY_THROW(static_cast<void>(store_->weights(1)));
 }
 
 // Constant gradients, one value a unit: they come back unmixed, summed over ranks and micro-steps.
@@ -106,13 +109,16 @@ TEST_P(WeightStoreTest, GradientsOfEachUnitComeBackUnmixed) {
   store_->clear_gradients();
   for (int micro = 0; micro < 3; ++micro) {
     for (std::size_t unit = store_->unit_count(); unit-- > 0;) {
-      const std::span<float> gradient = store_->gradient(unit);
-      EXPECT_EQ(gradient.data(), store_->gradient(unit).data());  // held until reduce
+      const std::span<float> gradient = store_->gradient(unit, unit % 2);
+      EXPECT_EQ(gradient.data(), store_->gradient(unit, unit % 2).data());  // held until it is reduced
       std::fill(gradient.begin(), gradient.end(), static_cast<float>(unit + 1));
-      store_->reduce(unit);
+      // In two buckets, cut anywhere; the second time at once.
+      const std::int64_t end = store_->layout(unit).padded_elements(), cut = micro == 1 ? 0 : end / 3 + 1;
+      store_->reduce(unit, unit % 2, {cut, end}, cut == 0);
+      if (cut > 0) store_->reduce(unit, unit % 2, {0, cut}, true);
     }
   }
-  store_->finish_gradients();
+  for (std::size_t unit = 0; finishes_ && unit < store_->unit_count(); ++unit) store_->finish_gradient(unit);
   for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
     const OptimizerShard shard = store_->optimizer_shard(unit);
     for (std::int64_t i = shard.range.begin; i < shard.range.end; ++i) {
@@ -164,9 +170,11 @@ TEST_P(WeightStoreTest, TheOptimizersRanksReachEachOther) {
 }
 
 TEST_P(WeightStoreTest, TwoGradientSlotsAndNoMore) {
-  static_cast<void>(store_->gradient(0));
-  static_cast<void>(store_->gradient(1));
-  EXPECT_ANY_THROW(static_cast<void>(store_->gradient(2)));
+  static_cast<void>(store_->gradient(0, 0));
+  EXPECT_ANY_THROW(static_cast<void>(store_->gradient(1, 0)));
+  static_cast<void>(store_->gradient(1, 1));
+  EXPECT_ANY_THROW(static_cast<void>(store_->gradient(2, 2)));
+  EXPECT_ANY_THROW(static_cast<void>(store_->gradient(0, 1)));  // another unit's
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, WeightStoreTest,

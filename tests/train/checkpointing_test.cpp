@@ -40,7 +40,7 @@ RunConfig config_in(const std::filesystem::path& folder, Strategy strategy) {
 void go_on(TrainingWorld& training, std::int64_t first, std::int64_t last, RunRecord& record) {
   for (std::int64_t step = first + 1; step <= last; ++step) {
     const auto sample = static_cast<std::uint64_t>((step - 1) * training.config().train.global_batch);
-    const StepResult result = run_step(training.context(), training.batches(), step, sample, false);
+    const StepResult result = training.engine().run(training.batches(), step, sample, false);
     record.losses.push_back(result.loss);
     record.norms.push_back(result.grad_norm);
   }

@@ -166,7 +166,7 @@ TEST(Muon, MemoryAndTrafficAreThePlannedOnes) {
           << what;
       const std::uint64_t before = training.fabrics().floats_sent();
       const std::size_t allocations = training.device().allocations();
-      static_cast<void>(run_step(training.context(), training.batches(), 1, 0, false));
+      static_cast<void>(training.engine().run(training.batches(), 1, 0, false));
       EXPECT_EQ(training.device().allocations(), allocations);
       EXPECT_EQ(
           training.fabrics().floats_sent() - before,
@@ -229,7 +229,7 @@ class MuonResuming : public testing::Test {
     const std::int64_t done = checkpointer.load(saved).step;
     for (std::int64_t step = done + 1; step <= steps; ++step) {
       const auto first = static_cast<std::uint64_t>((step - 1) * training.config().train.global_batch);
-      const StepResult result = run_step(training.context(), training.batches(), step, first, false);
+      const StepResult result = training.engine().run(training.batches(), step, first, false);
       EXPECT_EQ(result.loss, expected.losses[static_cast<std::size_t>(step - 1)]) << "step " << step;
     }
     EXPECT_TRUE(training.weights() == expected.weights) << name_of(config.parallel.strategy);

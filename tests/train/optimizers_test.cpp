@@ -117,7 +117,7 @@ TEST(Optimizers, AveragedWeightsHaveTheSameBits) {
   }
   for (std::int64_t step = 1; step <= steps; ++step) {
     const auto first = static_cast<std::uint64_t>((step - 1) * whole.config().train.global_batch);
-    static_cast<void>(run_step(whole.context(), whole.batches(), step, first, false));
+    static_cast<void>(whole.engine().run(whole.batches(), step, first, false));
     for (std::size_t unit = 0; unit < expected.size(); ++unit) {
       const OptimizerShard shard = whole.store().optimizer_shard(unit);
       for (std::size_t i = 0; i < expected[unit].size(); ++i) {
@@ -233,10 +233,9 @@ TEST_F(Resuming, GoesOnWithTheSameBits) {
     TrainingWorld training(world(), small_model("tied"), config(optim, strategy));
     Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
     EXPECT_EQ(checkpointer.load(saved).step, 3);
-    const TrainContext context = training.context();
     for (std::int64_t step = 4; step <= steps; ++step) {
-      const auto first = static_cast<std::uint64_t>((step - 1) * context.config.train.global_batch);
-      const StepResult result = run_step(context, training.batches(), step, first, false);
+      const auto first = static_cast<std::uint64_t>((step - 1) * training.config().train.global_batch);
+      const StepResult result = training.engine().run(training.batches(), step, first, false);
       EXPECT_EQ(result.loss, expected.losses[static_cast<std::size_t>(step - 1)]) << name << " step " << step;
     }
     EXPECT_TRUE(training.weights() == expected.weights) << name;
@@ -257,7 +256,7 @@ TEST_F(Resuming, AveragedWeightsGoOnToo) {
   for (TrainingWorld* run : {&training, &whole}) {
     for (std::int64_t step = 4; step <= steps; ++step) {
       const auto first = static_cast<std::uint64_t>((step - 1) * run->config().train.global_batch);
-      static_cast<void>(run_step(run->context(), run->batches(), step, first, false));
+      static_cast<void>(run->engine().run(run->batches(), step, first, false));
     }
   }
   expect_same_average(training, whole, "gone on");

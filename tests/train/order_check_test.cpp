@@ -21,18 +21,18 @@ TEST(OrderCheck, EqualOrdersPassAndASwapIsNamed) {
   CollectiveOrder swapped = order;
   if (world.rank() == strange) {
     swapped.clear();
+    swapped.note(CollectiveKind::gather, 1);
     swapped.note(CollectiveKind::gather, 0);
     swapped.note(CollectiveKind::reduce, 1);
-    swapped.note(CollectiveKind::gather, 1);
   }
   try {
     check_collective_order(world, swapped, unit_name);
     FAIL() << "a swapped order must be found on every rank";
   } catch (const mpi::AgreedError& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("operation 2"), std::string::npos) << text;
-    EXPECT_NE(text.find("'gather layers.1' on rank 0"), std::string::npos) << text;
-    EXPECT_NE(text.find("'reduce layers.1' on rank " + std::to_string(strange)), std::string::npos) << text;
+    EXPECT_NE(text.find("operation 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("'gather layers.0' on rank 0"), std::string::npos) << text;
+    EXPECT_NE(text.find("'gather layers.1' on rank " + std::to_string(strange)), std::string::npos) << text;
   }
 }
 
@@ -56,6 +56,22 @@ TEST(CollectiveOrder, TextKeepsEverything) {
     order.note(unit % 2 == 0 ? CollectiveKind::gather : CollectiveKind::publish, unit);
   EXPECT_EQ(CollectiveOrder::from_text(order.to_text()).entries(), order.entries());
   EXPECT_EQ(CollectiveOrder::from_text(order.to_text()).hash(), order.hash());
+}
+
+// Gathers and reductions run on two threads: only the order within each is the ranks' business.
+TEST(CollectiveOrder, GathersAndReductionsHaveOrdersOfTheirOwn) {
+  CollectiveOrder first, second, other;
+  first.note(CollectiveKind::gather, 0);
+  first.note(CollectiveKind::reduce, 1);
+  first.note(CollectiveKind::reduce, 2);
+  second.note(CollectiveKind::reduce, 1);
+  second.note(CollectiveKind::gather, 0);
+  second.note(CollectiveKind::reduce, 2);
+  other.note(CollectiveKind::gather, 0);
+  other.note(CollectiveKind::reduce, 2);
+  other.note(CollectiveKind::reduce, 1);
+  EXPECT_EQ(first.hash(), second.hash());
+  EXPECT_NE(first.hash(), other.hash());
 }
 
 }  // namespace

@@ -162,8 +162,7 @@ TEST(Counters, OneGatherForwardOneBackwardOneReductionAndFewSlots) {
       RunConfig config = small_run();
       config.parallel.prefetch = prefetch;
       TrainingWorld training(world(), small_model(model), config);
-      const TrainContext context = training.context();
-      static_cast<void>(run_step(context, training.batches(), 1, 0, false));
+      static_cast<void>(training.engine().run(training.batches(), 1, 0, false));
       const auto micro_steps = static_cast<std::uint64_t>(12 / world().size());
       const StoreCounters& counters = training.store().counters();
       for (std::size_t unit = 0; unit < training.plan().units.size(); ++unit) {
@@ -171,7 +170,7 @@ TEST(Counters, OneGatherForwardOneBackwardOneReductionAndFewSlots) {
         const Stage& stage = training.plan().stages[model == "tied" ? unit + 1 : unit];
         const std::uint64_t gathers =
             stage.kind == StageKind::block || (model == "tied" && stage.kind == StageKind::head) ? 2 : 1;
-        EXPECT_EQ(micro_step_traffic(training.plan(), false)[unit].gathers, gathers);
+        EXPECT_EQ(traffic_of(training.engine().shape())[unit].gathers, gathers * micro_steps);
         EXPECT_EQ(counters.gathers[unit], gathers * micro_steps)
             << model << " unit " << unit << " prefetch " << prefetch;
         EXPECT_EQ(counters.reductions[unit], micro_steps) << model << " unit " << unit;
@@ -191,7 +190,7 @@ TEST(Counters, BytesBetweenNodesAreThePlannedOnes) {
         config.parallel = parallel_of(strategy);
         TrainingWorld training(world(), small_model("tied"), config, nodes);
         const std::uint64_t before = training.fabrics().floats_sent();
-        static_cast<void>(run_step(training.context(), training.batches(), 1, 0, false));
+        static_cast<void>(training.engine().run(training.batches(), 1, 0, false));
         EXPECT_EQ(training.fabrics().floats_sent() - before,
                   floats_sent_by_step(training.plan(), training.store_plan(), training.fabrics().mesh(),
                                       training.fabrics().order(), 12 / world().size()))
@@ -204,10 +203,9 @@ TEST(Counters, BytesBetweenNodesAreThePlannedOnes) {
 TEST(Counters, NothingIsAllocatedAfterTheStart) {
   RunConfig config = small_run();
   TrainingWorld training(world(), small_model("tied"), config);
-  const TrainContext context = training.context();
   const std::size_t before = training.device().allocations();
   for (std::int64_t step = 1; step <= 3; ++step)
-    static_cast<void>(run_step(context, training.batches(), step, 0, false));
+    static_cast<void>(training.engine().run(training.batches(), step, 0, false));
   EXPECT_EQ(training.device().allocations(), before);
 }
 

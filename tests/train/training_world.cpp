@@ -81,6 +81,11 @@ TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, Run
   publish_all(*store_);
 }
 
+StepEngine& TrainingWorld::engine() {
+  if (!engine_) engine_ = std::make_unique<StepEngine>(context());
+  return *engine_;
+}
+
 LoadBatch TrainingWorld::batches() {
   return [this](std::uint64_t first, std::int64_t count) { return batches_.load(first, count); };
 }
@@ -96,8 +101,8 @@ void append_tensors(const FlatLayout& layout, std::span<const float> unit, Named
 NamedWeights TrainingWorld::weights() {
   NamedWeights all;
   for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
-    store_->gather(unit);
-    append_tensors(store_->layout(unit), store_->get(unit), all);
+    store_->gather(unit, 0);
+    append_tensors(store_->layout(unit), store_->weights(unit), all);
     store_->release(unit);
   }
   return all;
@@ -105,17 +110,17 @@ NamedWeights TrainingWorld::weights() {
 
 RunRecord run_training(TrainingWorld& training, std::int64_t steps) {
   RunRecord record;
-  const TrainContext context = training.context();
+  const std::int64_t global_batch = training.config().train.global_batch;
   for (std::int64_t step = 1; step <= steps; ++step) {
-    const auto first = static_cast<std::uint64_t>((step - 1) * context.config.train.global_batch);
-    const StepResult result = run_step(context, training.batches(), step, first, false);
+    const auto first = static_cast<std::uint64_t>((step - 1) * global_batch);
+    const StepResult result = training.engine().run(training.batches(), step, first, false);
     record.losses.push_back(result.loss);
     record.norms.push_back(result.grad_norm);
   }
-  RandomBatches validation(context.plan.config.vocab_size, 7);
+  RandomBatches validation(training.plan().config.vocab_size, 7);
   record.validation =
-      evaluate(
-          context, [&](std::uint64_t first, std::int64_t count) { return validation.load(first, count); }, 7)
+      training.engine()
+          .evaluate([&](std::uint64_t first, std::int64_t count) { return validation.load(first, count); }, 7)
           .loss;
   record.weights = training.weights();
   return record;

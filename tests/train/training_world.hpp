@@ -49,8 +49,10 @@ class TrainingWorld {
   TrainingWorld(const mpi::Communicator& world, ModelPlan plan, RunConfig config, std::vector<int> nodes = {});
 
   [[nodiscard]] TrainContext context() {
-    return {config_, plan_, world_, *backend_.ops, *runner_, *store_, *optimizer_};
+    return {config_, plan_, world_, *backend_.ops, *runner_, *store_, store_plan_, fabrics_.mesh(), *optimizer_};
   }
+  // Made at the first call.
+  [[nodiscard]] StepEngine& engine();
   [[nodiscard]] LoadBatch batches();
   [[nodiscard]] WeightStore& store() { return *store_; }
   [[nodiscard]] FabricSet& fabrics() { return fabrics_; }
@@ -75,6 +77,7 @@ class TrainingWorld {
   FabricSet fabrics_;
   std::unique_ptr<WeightStore> store_;
   std::unique_ptr<ModelRunner> runner_;
+  std::unique_ptr<StepEngine> engine_;
   RandomBatches batches_;
 };
 

@@ -61,7 +61,7 @@ void run(int argc, char** argv) {
   std::fill_n(fabric->gradient(0).begin(), elements, 1.0F);
 
   compare(
-      world, "reduce-scatter", bytes, repeats, [&] { fabric->reduce_scatter(0, accumulator); },
+      world, "reduce-scatter", bytes, repeats, [&] { fabric->reduce_scatter(0, 0, elements, accumulator); },
       [&] {
         mpi::check(MPI_Reduce_scatter_block(gradient.data(), result.data(), static_cast<int>(block), MPI_FLOAT, MPI_SUM,
                                             MPI_COMM_WORLD),
@@ -70,8 +70,7 @@ void run(int argc, char** argv) {
   compare(
       world, "all-gather", bytes, repeats,
       [&] {
-        fabric->gather_start(0, accumulator);
-        static_cast<void>(fabric->gather_finish(0));
+        static_cast<void>(fabric->gather(0, accumulator));
         fabric->release(0);
       },
       [&] {

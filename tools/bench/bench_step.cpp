@@ -45,24 +45,24 @@ class Engine {
     config_.data.seq_len = settings.seq_len;
     config_.parallel.prefetch = settings.prefetch;
     const Topology topology = discover_topology(world, 0);
-    const StorePlan store_plan =
-        make_store_plan(config_.parallel, plan.units, plan.root ? 1 : 0, topology, SumOrder::rank);
-    fabrics_ = std::make_unique<FabricSet>("mpi", world, Mesh(topology, store_plan.shard_size), SumOrder::rank);
+    store_plan_ = make_store_plan(config_.parallel, plan.units, plan.root ? 1 : 0, topology, SumOrder::rank);
+    fabrics_ = std::make_unique<FabricSet>("mpi", world, Mesh(topology, store_plan_.shard_size), SumOrder::rank);
     optimizer_ = make_optimizer(config_.optim, plan.units);
-    store_ = make_weight_store(store_plan, *backend_.device, *fabrics_);
+    store_ = make_weight_store(store_plan_, *backend_.device, *fabrics_);
     optimizer_->prepare(*store_, *backend_.device);
     runner_ = std::make_unique<ModelRunner>(plan, *backend_.device, *backend_.ops, settings.sequences, settings.seq_len,
                                             true);
     initialise_randomly(plan, 1, *store_);
     publish_all(*store_);
+    engine_ = std::make_unique<StepEngine>(TrainContext{config_, plan_, world_, *backend_.ops, *runner_, *store_,
+                                                        store_plan_, fabrics_->mesh(), *optimizer_});
   }
 
   double timed_step() {
     world_.barrier("the start of a step");
     const double begin = bench::now();
-    const TrainContext context{config_, plan_, world_, *backend_.ops, *runner_, *store_, *optimizer_};
-    static_cast<void>(run_step(
-        context, [this](std::uint64_t first, std::int64_t count) { return load(first, count); }, ++step_, 0, false));
+    static_cast<void>(engine_->run([this](std::uint64_t first, std::int64_t count) { return load(first, count); },
+                                   ++step_, 0, false));
     const auto nanoseconds = static_cast<std::int64_t>(1e9 * (bench::now() - begin));
     return 1e-9 * static_cast<double>(world_.max(nanoseconds, "the slowest rank"));
   }
@@ -83,9 +83,11 @@ class Engine {
   RunConfig config_;
   Backend backend_;
   std::unique_ptr<Optimizer> optimizer_;
+  StorePlan store_plan_;
   std::unique_ptr<FabricSet> fabrics_;
   std::unique_ptr<WeightStore> store_;
   std::unique_ptr<ModelRunner> runner_;
+  std::unique_ptr<StepEngine> engine_;
   std::vector<std::int32_t> tokens_;
   std::int64_t step_ = 0;
 };

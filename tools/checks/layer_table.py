@@ -16,7 +16,7 @@ LAYERS = {
     "data": (1, "base config hdf5 tokenizer"),
     "tensor": (2, "base device"),
     "topology": (2, "base config mpi"),
-    "schedule": (2, "base"),  # the order of a micro-step as data, and a simulated clock
+    "schedule": (2, "base shard/layout"),  # the order of a step as data; streams and a simulated clock that execute it
     "ops": (3, "base device tensor"),
     "comm": (3, "base device tensor mpi topology"),
     "safetensors": (3, "base tensor"),
@@ -31,7 +31,7 @@ LAYERS = {
     "model": (5, "base config device tensor ops safetensors shard shard/layout"),
     "optim": (5, "base config device tensor ops comm shard shard/layout"),
     "checkpoint": (5, "base config hdf5 tensor safetensors shard/layout"),
-    "train": (6, "base config mpi device hdf5 tokenizer data tensor topology ops comm safetensors shard shard/layout model optim"
+    "train": (6, "base config mpi device hdf5 tokenizer data tensor topology schedule ops comm safetensors shard shard/layout model optim"
                  " checkpoint"),
     "app": (7, "*"),
     # The tools for a login node: no MPI, no CUDA, no communication.

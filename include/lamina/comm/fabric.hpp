@@ -47,25 +47,27 @@ class Fabric {
   // Collective. Throws UsageError, on every rank alike, naming the computed need when there is not enough room.
   virtual void allocate(const SlotPlan& plan) = 0;
 
-  // --- parameters
-  // ----------------------------------------------------------------------------------------------------- Starts to
-  // fill `slot` with the blocks of all ranks; `own_block` may be reused on return. Waits until the slot's last unit was
-  // released by all ranks that share it.
-  virtual void gather_start(int slot, std::span<const float> own_block) = 0;
-  // Waits until the slot is full; the content stays valid until release.
-  [[nodiscard]] virtual std::span<const float> gather_finish(int slot) = 0;
+  // Parameters and gradients have communicators of their own: the two groups of functions below may be called from two
+  // threads at the same time.
+
+  // Fills `slot` with the blocks of all ranks and waits until it is full; the content stays valid until release.
+  // `own_block` may be reused on return. Waits until the slot's last unit was released by all ranks that share it.
+  [[nodiscard]] virtual std::span<const float> gather(int slot, std::span<const float> own_block) = 0;
+  // May be called from any thread.
   virtual void release(int slot) = 0;
 
-  // --- gradients
-  // ------------------------------------------------------------------------------------------------------- This rank's
-  // gradient slot, to be overwritten: waits until all ranks have read its last content.
+  // This rank's gradient slot, to be overwritten: waits until all ranks have read its last content.
   [[nodiscard]] virtual std::span<float> gradient(int slot) = 0;
-  // accumulator[own block] += every rank's gradient slot, in the order that the fabric was made with. `accumulator`
-  // holds one block.
-  virtual void reduce_scatter(int slot, std::span<float> accumulator) = 0;
+  // accumulator[own block] += the part of every rank's gradient slot that lies in [begin, end) of the unit's flat
+  // buffer, in the order that the fabric was made with. `accumulator` holds one block, all of it.
+  virtual void reduce_scatter(int slot, std::int64_t begin, std::int64_t end, std::span<float> accumulator) = 0;
 
-  // --- messages between two ranks
-  // All of them at the same time; returns when all are over. Never with oneself. What one rank sends another arrives in
+  // Makes every wait in this fabric, present and future, throw PeerError soon: a rank that has failed on one thread
+  // gets its other threads back. May be called from any thread.
+  virtual void interrupt() = 0;
+
+  // Messages between two ranks, all of them at the same time; returns when all are over. Not at the same time as
+  // gather(). Never with oneself. What one rank sends another arrives in
   // the order in which both list it, in messages of the same sizes. A rank without messages need not call. The memory
   // of a receive overlaps with no other of the call.
   virtual void exchange(std::span<const FloatSend> sends, std::span<const FloatReceive> receives) = 0;

@@ -24,6 +24,8 @@ class FabricSet {
   [[nodiscard]] Fabric& replica();
   [[nodiscard]] const Mesh& mesh() const { return mesh_; }
   [[nodiscard]] SumOrder order() const { return order_; }
+  // Of all groups, see Fabric.
+  void interrupt();
   // Floats this rank has sent to other nodes, over all groups.
   [[nodiscard]] std::uint64_t floats_sent() const;
 

@@ -68,6 +68,10 @@ enum class Reshard { yes, no, node };
 struct ParallelSection {
   Strategy strategy = Strategy::full;
   std::int64_t prefetch = 1;                     // 0..3 units
+  std::int64_t prefetch_backward = -1;           // 0..3 units; -1 = as prefetch
+  double bucket_mb = 25;                         // MiB of gradients that leave together
+  bool reduce_each_micro_step = true;            // no: whole gradients are kept on every rank until the last one
+  bool overlap = true;                           // communication on threads of its own
   std::int64_t shard_size = 0;                   // ranks of a shard group of hybrid strategies; 0 = the ranks of a node
   std::string units = "layer";                   // layer | block | size:N | layers:K
   Reshard reshard_after_forward = Reshard::yes;  // no, node: a gathered unit stays full until its backward

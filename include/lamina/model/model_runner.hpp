@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -26,6 +27,10 @@ struct MicroBatch {
   std::span<const std::int32_t> positions = {};      // empty: 0 .. seq_len-1 in every sequence
   std::span<const std::int32_t> first_visible = {};  // empty: 0 everywhere (AttentionShape::first_visible)
 };
+
+// Told during a backward: from this element of the stage on, to its end, the gradient is final. The numbers fall from
+// call to call; that all of it is final is told by the return.
+using FinalFrom = std::function<void(std::int64_t element)>;
 
 class ModelRunner {
  public:
@@ -52,7 +57,7 @@ class ModelRunner {
   void forward_head(const Stage& stage, const float* weights, float* gradients);
   // Embedding and block stages in reverse order. Overwrites every element of `gradients` (a tied embedding adds
   // instead). `weights` may be null for a stage with backward_needs_weights == false.
-  void backward(const Stage& stage, const float* weights, float* gradients);
+  void backward(const Stage& stage, const float* weights, float* gradients, const FinalFrom& final_from = {});
 
   // After forward_head: the sum of the losses (natural log) over the labelled tokens, and their number.
   [[nodiscard]] const ExactSum& loss_sum() const;

@@ -1,8 +1,9 @@
 // Communicators, requests and shared windows, without mpi.h.
 //
-// Every wait sleeps (ranks may outnumber cores) and has a deadline: when nothing arrives for that long the wait throws
-// PeerError naming rank, host and what it waited for. All collectives must be called by all ranks of the communicator
-// in the same order.
+// Different communicators may be used by different threads at the same time (MPI_THREAD_MULTIPLE), one by one thread at
+// a time. Every wait sleeps (ranks may outnumber cores) and has a deadline: when nothing arrives for that long the wait
+// throws PeerError naming rank, host and what it waited for. All collectives must be called by all ranks of the
+// communicator in the same order.
 #pragma once
 
 #include <chrono>
@@ -78,6 +79,9 @@ class Communicator {
   [[nodiscard]] Request receive(std::span<float> data, int from, int tag) const;
   void wait(Request& request, std::string_view what) const;
   void wait_all(std::span<Request> requests, std::string_view what) const;
+
+  // Makes every wait of this communicator, present and future, throw PeerError. May be called from any thread.
+  void interrupt() const;
 
   // Runs `work` on every rank; when it throws an Error on any, every rank throws AgreedError with the lowest such
   // rank's code and message (with "rank R on HOST: " before it when it was not everybody's). Other exceptions become

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include <lamina/schedule/overlap.hpp>
 #include <lamina/schedule/step_schedule.hpp>
 
 namespace lamina {
@@ -20,12 +21,9 @@ struct StepCosts {
   std::vector<double> reduce;                           // by unit, all buckets together
   double bucket_latency = 0;
 
-  // Throws InternalError when the operation's unit or stage has no cost.
+  // Loading, releasing, accumulating and finishing cost nothing. Throws InternalError when the operation's unit or
+  // stage has no cost.
   [[nodiscard]] double seconds(const Operation& operation) const;
-};
-
-struct Interval {
-  double start = 0, end = 0;
 };
 
 struct SimulatedStep {
@@ -33,8 +31,7 @@ struct SimulatedStep {
   double forward = 0;                       // the end of the last stage's forward
   double total = 0;                         // the end of everything
   std::array<double, stream_kinds> busy{};  // time that each stream (StreamKind) works
-  double communication = 0;                 // of the gather and the reduce stream together
-  double hidden = 0;                        // the part of it during which compute works as well
+  Overlap overlap;
 
   [[nodiscard]] double backward() const { return total - forward; }
 };

@@ -17,9 +17,17 @@ class CollectiveOrder {
     bool operator==(const Entry&) const = default;
   };
 
-  void note(CollectiveKind kind, std::size_t unit) { entries_.push_back({kind, static_cast<std::uint32_t>(unit)}); }
-  void clear() { entries_.clear(); }
-  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  // What one thread asks is noted in its order: gathers and publications, reductions and completions.
+  void note(CollectiveKind kind, std::size_t unit) {
+    const bool parameters = kind == CollectiveKind::gather || kind == CollectiveKind::publish;
+    (parameters ? parameters_ : gradients_).push_back({kind, static_cast<std::uint32_t>(unit)});
+  }
+  void clear() {
+    parameters_.clear();
+    gradients_.clear();
+  }
+  // Of the parameters first, then of the gradients.
+  [[nodiscard]] std::vector<Entry> entries() const;
   // XXH3-64 of the entries.
   [[nodiscard]] std::uint64_t hash() const;
 
@@ -28,7 +36,7 @@ class CollectiveOrder {
   [[nodiscard]] static CollectiveOrder from_text(const std::string& text);
 
  private:
-  std::vector<Entry> entries_;
+  std::vector<Entry> parameters_, gradients_;
 };
 
 [[nodiscard]] const char* name_of(CollectiveKind kind);

@@ -16,7 +16,9 @@ namespace lamina {
 
 struct StorePlan {
   std::vector<UnitSpec> units;
-  int prefetch = 1;                   // 0..3
+  int prefetch = 1;                   // 0..3 uses ahead, where the use is a forward
+  int prefetch_backward = 1;          // likewise a backward
+  std::int64_t bucket_elements = 0;   // at most, of a bucket of gradients; 0 = whole units
   int moments = 2;                    // buffers of optimizer state: 0, 1 or 2 (optim's plan_state)
   std::vector<PackedTensors> second;  // by unit: what has the second of two moments; empty = everything has
   bool ema = false;                   // averaged weights are kept beside the optimizer's state
@@ -25,7 +27,8 @@ struct StorePlan {
   bool keep_full = false;             // gathered units stay until their last use in a micro-step
   bool optimizer_over_world = false;  // moments and updates divided among all ranks, not only inside a shard group
   bool defer_replicas =
-      false;  // gradients are summed inside the shard group each micro-step, across groups once a step
+      false;                // gradients are summed inside the shard group each micro-step, across groups once a step
+  bool local_sums = false;  // gradients are summed on the rank, whole, and reduced in the last micro-step only
 };
 
 // The order that `reduction` means here: automatic is rank on one node, hierarchical on several.
@@ -38,7 +41,11 @@ struct StorePlan {
 [[nodiscard]] StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec> units, int pinned_units,
                                         const Topology& topology, SumOrder order);
 
-// Bytes of one rank's share of parameters, moments, averaged weights and gradient sums: of the mesh's own rank ...
+// Whether something of a unit's gradient is exchanged once a step, after its last reduction.
+[[nodiscard]] bool exchanges_once_a_step(const StorePlan& plan, const Mesh& mesh);
+
+// Bytes of one rank's share of parameters, moments, averaged weights and gradient sums, whole gradients of local_sums
+// included: of the mesh's own rank ...
 [[nodiscard]] std::uint64_t state_bytes(const StorePlan& plan, const Mesh& mesh);
 // ... and of the rank that has most. They are alike unless the second moment is only kept for some tensors.
 [[nodiscard]] std::uint64_t state_bytes(const StorePlan& plan, int world_size);

@@ -1,12 +1,16 @@
 // Weights, gradients and optimizer state of a model on one rank, behind one interface for every sharding strategy.
 //
-// A unit is SHARDED until gather() starts to collect it (GATHERING); get() waits and hands out its flat buffer (FULL)
-// until release(). Where a rank holds all weights the same calls cost nothing. Misuse (get without gather, a second
-// gather, release of what is not full, a unit gathered before its last update) throws InternalError.
+// A unit is SHARDED until gather() starts to collect it (GATHERING) and FULL when gather() returns, until release().
+// Where a rank holds all weights the same calls cost nothing. Misuse (weights without gather, a second gather, release
+// of what is not full, use of a unit that was gathered before its last update) throws InternalError.
 //
-// A unit's gradient is written by the rank into gradient(), handed in with reduce(), and summed over ranks into an
-// accumulator, micro-step by micro-step; finish_gradients() completes what the optimizer needs; clear_gradients()
-// starts the next step. Every rank calls in the same order.
+// A unit's gradient is written by the rank into gradient(), handed in bucket by bucket with reduce(), and summed over
+// ranks into an accumulator, micro-step by micro-step; finish_gradient() completes what the optimizer needs;
+// clear_gradients() starts the next step. Every rank calls in the same order.
+//
+// Slots are chosen by the caller (schedule/step_schedule.hpp), the same on every rank. Threads: gather() may run at the
+// same time as reduce(), accumulate() and finish_gradient(), and both at the same time as the other functions, on
+// different units and slots; the caller orders what belongs to one unit or slot.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +43,7 @@ struct OptimizerShard {
 };
 
 struct StoreCounters {
-  std::vector<std::uint64_t> gathers, reductions;  // by unit
+  std::vector<std::uint64_t> gathers, reductions;  // by unit; a reduction of several buckets counts once
   int most_full_units = 0;                         // units gathering or full at the same time
   int most_gradient_slots = 0;                     // gradient slots held at the same time
 };
@@ -51,19 +55,24 @@ class WeightStore {
   [[nodiscard]] virtual std::size_t unit_count() const = 0;
   [[nodiscard]] virtual const FlatLayout& layout(std::size_t unit) const = 0;
 
-  virtual void gather(std::size_t unit) = 0;
-  [[nodiscard]] virtual std::span<const float> get(std::size_t unit) = 0;
+  // Collects the unit into a parameter slot and waits until it is full.
+  virtual void gather(std::size_t unit, std::size_t slot) = 0;
+  // The full unit's flat buffer, without padding.
+  [[nodiscard]] virtual std::span<const float> weights(std::size_t unit) = 0;
   virtual void release(std::size_t unit) = 0;
   [[nodiscard]] virtual UnitState state(std::size_t unit) const = 0;
-  // How many units may be gathered ahead of the one in use.
-  [[nodiscard]] virtual int prefetch() const = 0;
-  // Units stay full from their first use in a micro-step to their last.
-  [[nodiscard]] virtual bool keeps_full() const = 0;
 
-  // This rank's gradient of `unit`: its slot is held from the first call to reduce(). Content is undefined at first.
-  [[nodiscard]] virtual std::span<float> gradient(std::size_t unit) = 0;
-  virtual void reduce(std::size_t unit) = 0;
-  virtual void finish_gradients() = 0;
+  // This rank's gradient of `unit`, in a gradient slot that is held from the first call to the reduction that completes
+  // it. Waits until all ranks have read the slot's last content. Content is undefined at first.
+  [[nodiscard]] virtual std::span<float> gradient(std::size_t unit, std::size_t slot) = 0;
+  // Adds the bucket's elements of all ranks' gradients to the accumulators. `completes`: the unit's last bucket of this
+  // micro-step.
+  virtual void reduce(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) = 0;
+  // Instead of reduce(), in all micro-steps but the last: adds the bucket to this rank's own sums, which the last
+  // micro-step's reduce() includes. Only with StorePlan::local_sums.
+  virtual void accumulate(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) = 0;
+  // After the last reduction of a step. Only where exchanges_once_a_step (store_plan.hpp).
+  virtual void finish_gradient(std::size_t unit) = 0;
   virtual void clear_gradients() = 0;
 
   [[nodiscard]] virtual OptimizerShard optimizer_shard(std::size_t unit) = 0;
@@ -82,6 +91,8 @@ class WeightStore {
   [[nodiscard]] virtual const StoreCounters& counters() const = 0;
   // What this rank has asked of the fabrics since clear_gradients().
   [[nodiscard]] virtual const CollectiveOrder& collective_order() const = 0;
+  // Ends all waits in the fabrics with PeerError. May be called from any thread.
+  virtual void interrupt() = 0;
 };
 
 // The one factory of stores. Allocates everything; collective. `device` and `fabrics` must outlive the store. Weights

@@ -1,8 +1,12 @@
-// One optimizer step: micro-steps, the one all-reduce of the step, clipping, update.
+// One optimizer step: micro-steps on streams, the one all-reduce of the step, clipping, update; and evaluation.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include <lamina/config/run_config.hpp>
 #include <lamina/model/model_plan.hpp>
@@ -10,7 +14,11 @@
 #include <lamina/mpi/communicator.hpp>
 #include <lamina/ops/ops.hpp>
 #include <lamina/optim/optimizer.hpp>
+#include <lamina/schedule/overlap.hpp>
+#include <lamina/schedule/step_schedule.hpp>
+#include <lamina/schedule/streams.hpp>
 #include <lamina/shard/weight_store.hpp>
+#include <lamina/topology/mesh.hpp>
 
 namespace lamina {
 
@@ -34,8 +42,10 @@ struct StepResult {
   double grad_norm = 0;  // of the mean gradient, before clipping
   double clip = 1;       // coefficient applied
   double lr = 0;
-  std::int64_t tokens = 0;   // labelled
-  bool stop_wanted = false;  // some rank was asked to stop
+  std::int64_t tokens = 0;        // labelled
+  bool stop_wanted = false;       // some rank was asked to stop
+  std::optional<double> overlap;  // part of the communication hidden behind computation, over all ranks; none on one
+                                  // rank
 };
 
 // References that a trainer's parts share. All outlive it.
@@ -46,20 +56,49 @@ struct TrainContext {
   Ops& ops;
   ModelRunner& runner;
   WeightStore& store;
+  const StorePlan& store_plan;  // the store's
+  const Mesh& mesh;             // likewise
   const Optimizer& optimizer;
 };
-
-// Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish. Throws
-// AgreedError (data) when the loss or the norm is not finite (weights are then unchanged). Collective.
-[[nodiscard]] StepResult run_step(const TrainContext& context, const LoadBatch& load, std::int64_t step,
-                                  std::uint64_t first_sample, bool stop_wanted);
 
 struct EvaluationResult {
   double loss = 0;
   std::int64_t tokens = 0;
 };
 
-// Mean loss over sequences [0, sequences). The same bits for every world size. Collective.
-[[nodiscard]] EvaluationResult evaluate(const TrainContext& context, const LoadBatch& load, std::int64_t sequences);
+// When the parts of a step ran on this rank, in seconds of the steady clock.
+struct StepTrace {
+  std::span<const Operation> operations;  // the step's schedule
+  std::span<const Interval> intervals;    // of each
+  Interval exchange, update;              // the sums over all ranks; the optimizer
+};
+
+class StepEngine {
+ public:
+  // Plans the schedules and starts the streams. `context` and what it refers to must outlive the engine. Throws
+  // UsageError (see training_shape).
+  explicit StepEngine(const TrainContext& context);
+  ~StepEngine();
+
+  // Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish. Throws
+  // AgreedError (data) when the loss or the norm is not finite (weights are then unchanged). `load` is called on a
+  // thread of the engine's, for one micro-batch at a time. Collective.
+  [[nodiscard]] StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted);
+
+  // Mean loss over sequences [0, sequences). The same bits for every world size. Collective.
+  [[nodiscard]] EvaluationResult evaluate(const LoadBatch& load, std::int64_t sequences);
+
+  // Of the last step; valid until the next call.
+  [[nodiscard]] StepTrace trace() const;
+
+  // For tests: see streams.hpp.
+  void set_hooks(StreamHooks hooks);
+  void set_schedule(std::vector<Operation> schedule);
+  [[nodiscard]] const ScheduleShape& shape() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace lamina

@@ -14,8 +14,7 @@ namespace lamina {
 
 namespace {
 
-constexpr long nap_with_messages_ns = 200'000;  // messages move only while somebody looks after them
-constexpr long nap_ns = 500'000'000;
+constexpr long nap_ns = 200'000'000;  // how late an interruption is noticed
 
 bool reached(std::uint32_t value, std::uint32_t target) { return static_cast<std::int32_t>(value - target) >= 0; }
 
@@ -31,8 +30,8 @@ void wait_for(FutexCounter& counter, std::uint32_t target, const WaitRules& rule
   while (true) {
     const std::uint32_t seen = counter.value.load(std::memory_order_acquire);
     if (reached(seen, target)) return;
-    const bool messages = rules.progress();
-    const timespec nap{0, messages ? nap_with_messages_ns : nap_ns};
+    if (rules.interrupted->load()) throw PeerError(fmt::format("{} gave up waiting for {}", rules.who(), what));
+    const timespec nap{0, nap_ns};
     // Returns at once when the value has changed meanwhile; every other return is looked at again above.
     ::syscall(SYS_futex, &counter.value, FUTEX_WAIT, seen, &nap, nullptr, 0);
     if (std::chrono::steady_clock::now() - begin > rules.deadline &&

@@ -20,11 +20,11 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 struct WaitRules {
   std::chrono::duration<double> deadline;
-  std::function<bool()> progress;    // drives outstanding messages; false when there are none
-  std::function<std::string()> who;  // "rank R on HOST"
+  const std::atomic<bool>* interrupted;  // ends the wait early
+  std::function<std::string()> who;      // "rank R on HOST"
 };
 
-// Sleeps until `counter` has reached `target`. Throws PeerError after the deadline.
+// Sleeps until `counter` has reached `target`. Throws PeerError after the deadline, or when interrupted.
 void wait_for(FutexCounter& counter, std::uint32_t target, const WaitRules& rules, std::string_view what);
 
 }  // namespace lamina

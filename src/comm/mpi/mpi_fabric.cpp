@@ -3,7 +3,9 @@
 #include "slot_memory.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -22,13 +24,14 @@ constexpr std::size_t most_message = std::size_t{1} << 28;  // floats: counts in
 class MpiFabric final : public Fabric {
  public:
   MpiFabric(const mpi::Communicator& world, const Topology& topology, SumOrder order)
-      : world_(world.duplicate()),
+      : gather_world_(world.duplicate()),
+        reduce_world_(world.duplicate()),
         topology_(topology),
-        node_(world_.split(topology_.node(), topology_.rank())),
+        node_(gather_world_.split(topology_.node(), topology_.rank())),
         routes_(make_routes(topology_)),
-        reduction_(world_, topology_, order) {
-    rules_.deadline = world_.deadline();
-    rules_.progress = [this] { return progress(); };
+        reduction_(reduce_world_, topology_, order) {
+    rules_.deadline = gather_world_.deadline();
+    rules_.interrupted = &interrupted_;
     rules_.who = [this] { return fmt::format("rank {} on {}", topology_.rank(), topology_.host_of(topology_.rank())); };
   }
 
@@ -37,71 +40,65 @@ class MpiFabric final : public Fabric {
 
   void allocate(const SlotPlan& plan) override {
     require(!memory_, "MpiFabric: slots are allocated once");
-    require_shared_memory(world_, topology_, plan);
+    require_shared_memory(gather_world_, topology_, plan);
     memory_.emplace(node_, plan);
-    world_.agree([&] { memory_->populate(); }, "the slots of all nodes");
+    gather_world_.agree([&] { memory_->populate(); }, "the slots of all nodes");
     reduction_.allocate(largest_block(plan));
     plan_ = plan;
-    gathers_.resize(static_cast<std::size_t>(plan.parameter_slots));
+    for (int slot = 0; slot < plan.parameter_slots; ++slot) gathers_.emplace_back();
     reductions_.resize(static_cast<std::size_t>(plan.gradient_slots));
   }
 
-  void gather_start(int slot, std::span<const float> own_block) override {
+  [[nodiscard]] std::span<const float> gather(int slot, std::span<const float> own_block) override {
     Gather& gather = gathers_.at(static_cast<std::size_t>(slot));
-    require(!gather.running, "MpiFabric: gather_start on a slot in use");
-    wait_for(memory_->parameter_counters(slot).released, gather.uses * local_size(), rules_,
-             "the release of a parameter slot");
-    gather.running = true;
+    require(!gather.full, "MpiFabric: gather into a slot in use");
+    ParameterCounters& counters = memory_->parameter_counters(slot);
+    wait_for(counters.released, gather.uses * local_size(), rules_, "the release of a parameter slot");
+    gather.full = true;
     ++gather.uses;
-    gather.block_elements = own_block.size();
-    std::memcpy(block_in_slot(slot, topology_.rank(), own_block.size()), own_block.data(), own_block.size_bytes());
-    const std::span<const float> shared_block(block_in_slot(slot, topology_.rank(), own_block.size()),
-                                              own_block.size());
-    post_rail_messages(slot, shared_block, gather);
-    if (gather.messages.empty()) memory_->parameter_counters(slot).arrived.add_one();
-  }
-
-  [[nodiscard]] std::span<const float> gather_finish(int slot) override {
-    Gather& gather = gathers_.at(static_cast<std::size_t>(slot));
-    require(gather.running, "MpiFabric: gather_finish without gather_start");
-    if (!gather.messages.empty()) {
-      world_.wait_all(gather.messages, "a unit's blocks from other nodes");
-      gather.messages.clear();
-      memory_->parameter_counters(slot).arrived.add_one();
-    }
-    wait_for(memory_->parameter_counters(slot).arrived, gather.uses * local_size(), rules_,
-             "a unit's blocks from this node");
-    return {memory_->parameter(slot), gather.block_elements * static_cast<std::size_t>(topology_.world_size())};
+    float* const shared_block = block_in_slot(slot, topology_.rank(), own_block.size());
+    std::memcpy(shared_block, own_block.data(), own_block.size_bytes());
+    exchange_over_rails(slot, {shared_block, own_block.size()});
+    counters.arrived.add_one();
+    wait_for(counters.arrived, gather.uses * local_size(), rules_, "a unit's blocks from this node");
+    return {memory_->parameter(slot), own_block.size() * static_cast<std::size_t>(topology_.world_size())};
   }
 
   void release(int slot) override {
     Gather& gather = gathers_.at(static_cast<std::size_t>(slot));
-    require(gather.running && gather.messages.empty(), "MpiFabric: release of a slot that is not full");
-    gather.running = false;
+    require(gather.full, "MpiFabric: release of a slot that is not full");
+    gather.full = false;
     memory_->parameter_counters(slot).released.add_one();
   }
 
   [[nodiscard]] std::span<float> gradient(int slot) override {
-    const std::uint32_t uses = reductions_.at(static_cast<std::size_t>(slot));
-    wait_for(memory_->gradient_counters(slot).reduced, uses * local_size(), rules_,
+    const std::uint32_t buckets = reductions_.at(static_cast<std::size_t>(slot));
+    wait_for(memory_->gradient_counters(slot).reduced, buckets * local_size(), rules_,
              "the last reduction of a gradient slot");
     return {memory_->gradient(topology_.local_rank(), slot), static_cast<std::size_t>(plan_.slot_elements)};
   }
 
-  void reduce_scatter(int slot, std::span<float> accumulator) override {
-    std::uint32_t& uses = reductions_.at(static_cast<std::size_t>(slot));
-    ++uses;
+  void reduce_scatter(int slot, std::int64_t begin, std::int64_t end, std::span<float> accumulator) override {
+    std::uint32_t& buckets = reductions_.at(static_cast<std::size_t>(slot));
+    ++buckets;
     GradientCounters& counters = memory_->gradient_counters(slot);
+    // A rank is at most one bucket ahead of the slowest, so the counter reaches this only when all have written.
     counters.written.add_one();
-    wait_for(counters.written, uses * local_size(), rules_, "the gradients of this node");
+    wait_for(counters.written, buckets * local_size(), rules_, "the gradients of this node");
     std::vector<const float*> slots;
     for (int local = 0; local < topology_.local_size(); ++local) slots.push_back(memory_->gradient(local, slot));
-    reduction_.run(slots, accumulator);
+    reduction_.run(slots, begin, end, accumulator);
     counters.reduced.add_one();
   }
 
   void exchange(std::span<const FloatSend> sends, std::span<const FloatReceive> receives) override {
-    exchange_floats_sent_ += exchange_floats(world_, topology_, sends, receives);
+    exchange_floats_sent_ += exchange_floats(gather_world_, topology_, sends, receives);
+  }
+
+  void interrupt() override {
+    interrupted_ = true;
+    gather_world_.interrupt();
+    reduce_world_.interrupt();
   }
 
   [[nodiscard]] std::uint64_t floats_sent() const override {
@@ -110,10 +107,8 @@ class MpiFabric final : public Fabric {
 
  private:
   struct Gather {
-    bool running = false;
+    std::atomic<bool> full = false;
     std::uint32_t uses = 0;
-    std::size_t block_elements = 0;
-    std::vector<mpi::Request> messages;
   };
 
   [[nodiscard]] std::int64_t largest_block(const SlotPlan& plan) const {
@@ -125,30 +120,23 @@ class MpiFabric final : public Fabric {
     return memory_->parameter(slot) + static_cast<std::size_t>(topology_.block_of(owner)) * block_elements;
   }
 
-  void post_rail_messages(int slot, std::span<const float> own_block, Gather& gather) {
+  void exchange_over_rails(int slot, std::span<const float> own_block) {
     for (std::size_t begin = 0; begin < own_block.size(); begin += most_message) {
       const std::size_t count = std::min(most_message, own_block.size() - begin);
       for (const int ward : routes_.wards) {
         float* target = block_in_slot(slot, ward, own_block.size()) + begin;
-        gather.messages.push_back(world_.receive({target, count}, ward, gather_tag));
+        messages_.push_back(gather_world_.receive({target, count}, ward, gather_tag));
       }
       for (const int partner : routes_.partners) {
-        gather.messages.push_back(world_.send(own_block.subspan(begin, count), partner, gather_tag));
+        messages_.push_back(gather_world_.send(own_block.subspan(begin, count), partner, gather_tag));
         gather_floats_sent_ += count;
       }
     }
+    gather_world_.wait_all(messages_, "a unit's blocks from other nodes");
+    messages_.clear();
   }
 
-  // MPI moves messages only inside its calls: whoever sleeps on a counter looks after running gathers meanwhile.
-  bool progress() {
-    bool outstanding = false;
-    for (Gather& gather : gathers_) {
-      for (mpi::Request& message : gather.messages) outstanding |= !message.test();
-    }
-    return outstanding;
-  }
-
-  mpi::Communicator world_;
+  mpi::Communicator gather_world_, reduce_world_;
   Topology topology_;
   mpi::Communicator node_;
   Routes routes_;
@@ -156,8 +144,10 @@ class MpiFabric final : public Fabric {
   SlotPlan plan_;
   WaitRules rules_;
   std::optional<SlotMemory> memory_;
-  std::vector<Gather> gathers_;
-  std::vector<std::uint32_t> reductions_;  // uses of each gradient slot
+  std::deque<Gather> gathers_;             // by parameter slot
+  std::vector<mpi::Request> messages_;     // of the gather under way
+  std::vector<std::uint32_t> reductions_;  // by gradient slot: buckets reduced
+  std::atomic<bool> interrupted_ = false;
   std::uint64_t gather_floats_sent_ = 0, exchange_floats_sent_ = 0;
 };
 

@@ -61,19 +61,30 @@ float* Reduction::outgoing(std::size_t buffer, std::size_t ward) {
   return outgoing_.data() + (buffer * outgoing_count() + ward) * static_cast<std::size_t>(segment_);
 }
 
-std::vector<Reduction::Segment> Reduction::segments(std::int64_t block_elements) const {
+Reduction::Piece Reduction::piece_of(const Segment& segment, const Bucket& bucket, int owner) const {
+  const std::int64_t block = topology_.block_of(owner) * bucket.block_elements;
+  const std::int64_t begin = std::max(segment.begin, bucket.begin - block);
+  const std::int64_t end = std::min({segment.begin + segment_, bucket.block_elements, bucket.end - block});
+  return {begin, std::max<std::int64_t>(0, end - begin)};
+}
+
+std::vector<Reduction::Segment> Reduction::segments(const Bucket& bucket) const {
   std::vector<Segment> result;
-  for (std::int64_t begin = 0; begin < block_elements; begin += segment_) {
-    result.push_back({begin, std::min(segment_, block_elements - begin), result.size() % 2});
+  for (std::int64_t begin = 0; begin < bucket.block_elements; begin += segment_) {
+    const Segment segment{begin, result.size() % 2};
+    const auto has_part = [&](int owner) { return piece_of(segment, bucket, owner).length > 0; };
+    if (has_part(topology_.rank()) || std::ranges::any_of(routes_.wards, has_part)) result.push_back(segment);
   }
   return result;
 }
 
-void Reduction::send_to_ward(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements,
+void Reduction::send_to_ward(const Segment& segment, const Bucket& bucket, std::span<const float* const> slots,
                              std::size_t ward) {
   const int to = routes_.wards[ward];
-  const std::int64_t offset = topology_.block_of(to) * block_elements + segment.begin;
-  const auto length = static_cast<std::size_t>(segment.length);
+  const Piece piece = piece_of(segment, bucket, to);
+  if (piece.length == 0) return;
+  const std::int64_t offset = topology_.block_of(to) * bucket.block_elements + piece.begin;
+  const auto length = static_cast<std::size_t>(piece.length);
   std::vector<const float*> sources;
   for (const float* slot : slots) sources.push_back(slot + offset);
   if (order_ == SumOrder::hierarchical) {
@@ -87,24 +98,26 @@ void Reduction::send_to_ward(const Segment& segment, std::span<const float* cons
   }
 }
 
-void Reduction::post(const Segment& segment, std::span<const float* const> slots, std::int64_t block_elements) {
+void Reduction::post(const Segment& segment, const Bucket& bucket, std::span<const float* const> slots) {
   // The half's last messages must be gone before its memory is used again.
   world_.wait_all(sends_[segment.buffer], "a reduction's messages");
   sends_[segment.buffer].clear();
   receives_[segment.buffer].clear();
-  const auto length = static_cast<std::size_t>(segment.length);
-  for (std::size_t message = 0; message < plan_.message_from.size(); ++message) {
+  const auto length = static_cast<std::size_t>(piece_of(segment, bucket, topology_.rank()).length);
+  for (std::size_t message = 0; length > 0 && message < plan_.message_from.size(); ++message) {
     receives_[segment.buffer].push_back(
         world_.receive({incoming(segment.buffer, message), length}, plan_.message_from[message], reduce_tag));
   }
-  for (std::size_t ward = 0; ward < routes_.wards.size(); ++ward) send_to_ward(segment, slots, block_elements, ward);
+  for (std::size_t ward = 0; ward < routes_.wards.size(); ++ward) send_to_ward(segment, bucket, slots, ward);
 }
 
-void Reduction::add_up(const Segment& segment, std::span<const float* const> slots, std::span<float> accumulator) {
-  const std::int64_t offset =
-      topology_.block_of(topology_.rank()) * static_cast<std::int64_t>(accumulator.size()) + segment.begin;
-  const auto length = static_cast<std::size_t>(segment.length);
-  const std::span<float> target = accumulator.subspan(static_cast<std::size_t>(segment.begin), length);
+void Reduction::add_up(const Segment& segment, const Bucket& bucket, std::span<const float* const> slots,
+                       std::span<float> accumulator) {
+  const Piece piece = piece_of(segment, bucket, topology_.rank());
+  if (piece.length == 0) return;
+  const std::int64_t offset = topology_.block_of(topology_.rank()) * bucket.block_elements + piece.begin;
+  const auto length = static_cast<std::size_t>(piece.length);
+  const std::span<float> target = accumulator.subspan(static_cast<std::size_t>(piece.begin), length);
   std::vector<const float*> terms;
   for (const Term& term : plan_.terms) {
     if (term.message >= 0) {
@@ -123,15 +136,16 @@ void Reduction::add_up(const Segment& segment, std::span<const float* const> slo
   accumulate(target, terms);
 }
 
-void Reduction::run(std::span<const float* const> slots, std::span<float> accumulator) {
-  const auto block_elements = static_cast<std::int64_t>(accumulator.size());
-  const std::vector<Segment> parts = segments(block_elements);
+void Reduction::run(std::span<const float* const> slots, std::int64_t begin, std::int64_t end,
+                    std::span<float> accumulator) {
+  const Bucket bucket{begin, end, static_cast<std::int64_t>(accumulator.size())};
+  const std::vector<Segment> parts = segments(bucket);
   if (parts.empty()) return;
-  post(parts.front(), slots, block_elements);
+  post(parts.front(), bucket, slots);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i + 1 < parts.size()) post(parts[i + 1], slots, block_elements);
+    if (i + 1 < parts.size()) post(parts[i + 1], bucket, slots);
     world_.wait_all(receives_[parts[i].buffer], "another node's gradients");
-    add_up(parts[i], slots, accumulator);
+    add_up(parts[i], bucket, slots, accumulator);
   }
   for (auto& sends : sends_) {
     world_.wait_all(sends, "a reduction's messages");

@@ -17,20 +17,19 @@
 namespace lamina {
 
 // What a tensor is to the computation. The order here is the order inside a unit: q, k, v lie one after another and
-// form one matrix, as do gate, up and the biases of both; big matrices come first.
+// form one matrix, as do gate, up and the biases of both. A block's small tensors come first and its matrices in the
+// order of the forward: its gradient then becomes final from the end of the unit towards the beginning, and can leave
+// while the rest is still computed.
 enum class Role : std::uint8_t {
   token_table,     // [V, h]
   lm_head,         // [V, h]
   position_table,  // [positions, h]
-  q,
-  k,
-  v,
-  qkv,  // either the first three or the fused one
-  o,
-  gate,
-  up,
-  fc,  // either the first two (SwiGLU) or the last (GELU)
-  down,
+  norm1,
+  norm1_bias,  // before attention
+  norm2,
+  norm2_bias,  // before the MLP
+  q_norm,
+  k_norm,  // over each head
   q_bias,
   k_bias,
   v_bias,
@@ -40,12 +39,15 @@ enum class Role : std::uint8_t {
   up_bias,
   fc_bias,
   down_bias,
-  norm1,
-  norm1_bias,  // before attention
-  norm2,
-  norm2_bias,  // before the MLP
-  q_norm,
-  k_norm,  // over each head
+  q,
+  k,
+  v,
+  qkv,  // either the first three or the fused one
+  o,
+  gate,
+  up,
+  fc,  // either the first two (SwiGLU) or the last (GELU)
+  down,
   final_norm,
   final_norm_bias,
 };
