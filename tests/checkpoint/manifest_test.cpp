@@ -26,8 +26,11 @@ Manifest small_manifest() {
   manifest.units = {{"head", {{"a", {5}, false, {"b"}}}}};
   manifest.optimizer_step = 99;
   manifest.no_exp_avg_sq = {"a"};
+  manifest.skipped_steps = 4;
+  manifest.skipped_in_a_row = 1;
   manifest.seed = 1;
   manifest.next_sample = 12345678901234;
+  manifest.sample_order = "pad 8";
   manifest.config_text = "[run]\nseed = 1\n";
   manifest.model_config_json = "{\"hidden_size\": 8}";
   manifest.extra_json = R"({"scale":65536.0,"third":0.3333333333333333})";
@@ -121,6 +124,13 @@ TEST(Manifest, RefusesAveragedWeightsOfAPart) {
 TEST(Manifest, RefusesSecondMomentsThatAreNotOfItsTensors) {
   EXPECT_THAT(refusal([](Manifest& m) { m.no_exp_avg_sq = {"b"}; }), HasSubstr("says of b"));  // an alias
   EXPECT_THAT(refusal([](Manifest& m) { m.no_exp_avg_sq = {"a", "a"}; }), HasSubstr("says of a"));
+}
+
+TEST(Manifest, RefusesImpossibleNumbersOfSteps) {
+  EXPECT_THAT(refusal([](Manifest& m) { m.skipped_steps = 101; }), HasSubstr("skipped steps are impossible"));
+  EXPECT_THAT(refusal([](Manifest& m) { m.skipped_in_a_row = 5; }), HasSubstr("skipped steps are impossible"));
+  EXPECT_THAT(refusal([](Manifest& m) { m.skipped_in_a_row = -1; }), HasSubstr("skipped steps are impossible"));
+  EXPECT_THAT(refusal([](Manifest& m) { m.optimizer_step = -1; }), HasSubstr("updates or of skipped steps"));
 }
 
 TEST(Manifest, RefusesImpossibleShapes) {
