@@ -117,14 +117,22 @@ void print_step(const RunConfig& config, const ModelPlan& plan, const StorePlan&
   const double tokens = static_cast<double>(config.train.global_batch * config.data.seq_len);
   fmt::print("\nstep: {} tokens in {} micro-step(s), {:.3g} floating-point operations (6N + 6Lhs)\n", tokens,
              micro_steps, flops_per_token(plan.config, config.data.seq_len) * tokens);
-  fmt::print("memory of a rank: {} of shards (parameters, {} moment(s), gradient sums), {} of activations\n",
-             human_bytes(state_bytes(store, topology.world_size())), store.moments,
+  const std::string moments =
+      store.second.empty() ? fmt::format("{} moment(s)", store.moments) : "a moment and for some tensors a second";
+  fmt::print("memory of a rank: {} of shards (parameters, {}, {}gradient sums), {} of activations\n",
+             human_bytes(state_bytes(store, topology.world_size())), moments, store.ema ? "averaged weights, " : "",
              human_bytes(ModelRunner::activation_bytes(plan, config.train.micro_batch, config.data.seq_len, true)));
+  const UpdateNeeds update = update_needs(config.optim, store, mesh);
+  if (update.most_bytes > 0) {
+    fmt::print("                  and {} to orthogonalise matrices (on the rank that needs most)\n",
+               human_bytes(update.most_bytes));
+  }
   fmt::print("memory of a node: {} of slots for gathered units and gradients\n",
              human_bytes(slot_bytes_of_node(store, mesh, order)));
-  fmt::print("sent to other nodes by a rank in a step: {} (sums in {} order)\n",
-             human_bytes(sizeof(float) * floats_sent_by_step(plan, store, mesh, order, micro_steps)),
-             order == SumOrder::rank ? "rank" : "hierarchical");
+  fmt::print(
+      "sent to other nodes by a rank in a step: {} (sums in {} order)\n",
+      human_bytes(sizeof(float) * (floats_sent_by_step(plan, store, mesh, order, micro_steps) + update.floats_sent)),
+      order == SumOrder::rank ? "rank" : "hierarchical");
 }
 
 void print_help(const std::string& of_train) {
@@ -157,7 +165,7 @@ int plan_command(std::vector<std::string> arguments) {
       make_model_plan(read_model_config(run.config.model.path), parse_unit_rule(run.config.parallel.units));
   const SumOrder order = sum_order(run.config.reduction, topology);
   StorePlan store = make_store_plan(run.config.parallel, plan.units, plan.root ? 1 : 0, topology, order);
-  store.moments = moment_count(run.config.optim);
+  plan_state(store, run.config.optim);
   static_cast<void>(make_optimizer(run.config.optim, plan.units));  // refuses groups that match nothing
   const Mesh mesh(topology, store.shard_size);
   fmt::print("{} on {} rank(s), {} node(s), strategy {}, shard groups of {}, prefetch {}\n\n", run.config.model.path,

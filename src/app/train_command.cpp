@@ -114,12 +114,13 @@ class TrainRun {
     world_.agree(
         [&] { store_plan_ = make_store_plan(config_.parallel, plan_->units, plan_->root ? 1 : 0, topology, order); },
         "the strategy");
-    store_plan_->moments = moment_count(config_.optim);
+    plan_state(*store_plan_, config_.optim);
     const Mesh mesh(topology, store_plan_->shard_size);
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
     report_plan(mesh, order);
     require_memory(world_, topology, planned_memory(mesh, order));
     store_ = make_weight_store(*store_plan_, *backend_.device, *fabrics_);
+    world_.agree([&] { optimizer_->prepare(*store_, *backend_.device); }, "the optimizer's memory");
     world_.agree(
         [&] {
           runner_ = std::make_unique<ModelRunner>(*plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
@@ -158,10 +159,12 @@ class TrainRun {
     log_info(fmt::format("batch: {} sequences of {} = {} rank(s) x {} sequence(s) x {} micro-step(s)",
                          config_.train.global_batch, config_.data.seq_len, world_.size(), config_.train.micro_batch,
                          batches.micro_steps()));
+    const std::uint64_t update = update_needs(config_.optim, store_plan, mesh).most_bytes;
     log_info(fmt::format(
-        "memory: {} of shards and {} of activations a rank, {} of slots a node (strategy {}, prefetch {}, sums in {} "
+        "memory: {} of shards{} and {} of activations a rank, {} of slots a node (strategy {}, prefetch {}, sums in {} "
         "order)",
         human_bytes(state_bytes(store_plan, world_.size())),
+        update > 0 ? fmt::format(", {} to orthogonalise matrices", human_bytes(update)) : "",
         human_bytes(ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true)),
         human_bytes(slot_bytes_of_node(store_plan, mesh, order)), name_of(config_.parallel.strategy),
         config_.parallel.prefetch, order == SumOrder::rank ? "rank" : "hierarchical"));

@@ -1,5 +1,6 @@
 #include "manifest_check.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <concepts>
 
@@ -19,6 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* format_name = "lamina checkpoint";
+constexpr const char* no_second_key = "no_exp_avg_sq";
 
 std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
@@ -46,6 +48,7 @@ json slice_to_json(const SliceRecord& slice) {
     object["exp_avg"] = hex(slice.moments->exp_avg);
     if (slice.moments->exp_avg_sq) object["exp_avg_sq"] = hex(*slice.moments->exp_avg_sq);
   }
+  if (slice.ema) object["ema"] = hex(*slice.ema);
   return object;
 }
 
@@ -95,6 +98,15 @@ const json& list(const json& object, const char* key) {
   return value;
 }
 
+std::vector<std::string> texts(const json& object, const char* key) {
+  std::vector<std::string> result;
+  for (const json& value : list(object, key)) {
+    if (!value.is_string()) wrong(key, "holds something that is not a text");
+    result.push_back(value.get<std::string>());
+  }
+  return result;
+}
+
 TensorSpec tensor_from_json(const json& object) {
   TensorSpec tensor;
   tensor.name = text(object, "name");
@@ -105,10 +117,7 @@ TensorSpec tensor_from_json(const json& object) {
   const json& decay = member(object, "decay");
   if (!decay.is_boolean()) wrong("decay", "is not true or false");
   tensor.decay = decay.get<bool>();
-  for (const json& alias : list(object, "aliases")) {
-    if (!alias.is_string()) wrong("aliases", "holds something that is not a text");
-    tensor.aliases.push_back(alias.get<std::string>());
-  }
+  tensor.aliases = texts(object, "aliases");
   return tensor;
 }
 
@@ -128,6 +137,7 @@ SliceRecord slice_from_json(const json& object) {
     slice.moments = MomentChecksums{checksum(object, "exp_avg"), std::nullopt};
     if (object.contains("exp_avg_sq")) slice.moments->exp_avg_sq = checksum(object, "exp_avg_sq");
   }
+  if (object.contains("ema")) slice.ema = checksum(object, "ema");
   return slice;
 }
 
@@ -148,6 +158,7 @@ void read_values(const json& object, Manifest& manifest) {
   manifest.alignment = integer<std::int64_t>(object, "alignment");
   manifest.strategy = text(object, "strategy");
   if (object.contains("optimizer")) manifest.optimizer = text(object, "optimizer");
+  if (object.contains(no_second_key)) manifest.no_exp_avg_sq = texts(object, no_second_key);
   manifest.optimizer_step = integer<std::int64_t>(object, "optimizer_step");
   if (object.contains("skipped_steps")) {
     manifest.skipped_steps = integer<std::int64_t>(object, "skipped_steps");
@@ -197,8 +208,18 @@ const char* name_of(StateKind kind) {
       return "exp_avg";
     case StateKind::exp_avg_sq:
       return "exp_avg_sq";
+    case StateKind::ema:
+      return "ema";
   }
   return "?";
+}
+
+PackedTensors second_moments(const Manifest& manifest, std::size_t unit) {
+  std::vector<bool> kept;
+  for (const TensorSpec& tensor : manifest.units.at(unit).tensors) {
+    kept.push_back(std::ranges::find(manifest.no_exp_avg_sq, tensor.name) == manifest.no_exp_avg_sq.end());
+  }
+  return {manifest.units[unit], std::move(kept)};
 }
 
 std::string to_json(const Manifest& manifest) {
@@ -233,6 +254,7 @@ std::string to_json(const Manifest& manifest) {
                  {"extra", std::move(extra)},
                  {"files", std::move(files)},
                  {"side_files", std::move(side_files)}};
+  if (!manifest.no_exp_avg_sq.empty()) object[no_second_key] = manifest.no_exp_avg_sq;
   // nlohmann's objects are sorted by key, so that the text is a function of the content.
   object["checksum"] = hash_of(dump(object));
   return dump(object, 1) + "\n";

@@ -23,8 +23,10 @@ class ManifestCheck {
                   manifest_.skipped_in_a_row > manifest_.skipped_steps || manifest_.skipped_steps > manifest_.step,
               "the numbers of updates or of skipped steps are impossible");
     check_names();
+    check_second_moments();
     check_files();
     check_coverage();
+    check_averages();
   }
 
  private:
@@ -45,6 +47,18 @@ class ManifestCheck {
         }
         refuse_if(!add_elements(tensor, elements), fmt::format("the shape of {} is impossible", tensor.name));
       }
+    }
+  }
+
+  void check_second_moments() const {
+    std::set<std::string_view> tensors, without;
+    for (const UnitSpec& unit : manifest_.units) {
+      for (const TensorSpec& tensor : unit.tensors) tensors.insert(tensor.name);
+    }
+    for (const std::string& name : manifest_.no_exp_avg_sq) {
+      refuse_if(
+          !tensors.contains(name) || !without.insert(name).second,
+          fmt::format("it says of {} that there is no exp_avg_sq, which is not a tensor or was said before", name));
     }
   }
 
@@ -74,6 +88,19 @@ class ManifestCheck {
                 fmt::format("\"{}\" is not a file of the folder model", name));
       refuse_if(!names.insert(name).second, fmt::format("file {} is listed twice", name));
     }
+  }
+
+  // All or none: what is there for a part only would be dropped in silence.
+  void check_averages() const {
+    std::size_t slices = 0, averaged = 0;
+    for (const ShardFileRecord& file : manifest_.files) {
+      for (const SliceRecord& slice : file.slices) {
+        if (slice.range.length() == 0) continue;
+        ++slices;
+        averaged += static_cast<std::size_t>(slice.ema.has_value());
+      }
+    }
+    refuse_if(averaged != 0 && averaged != slices, "it holds averaged weights for a part of the model only");
   }
 
   // Every element of every unit exactly once.

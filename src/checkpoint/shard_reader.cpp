@@ -34,6 +34,7 @@ struct HeldRange {
 // None where the slice was saved without that kind of state.
 std::optional<std::uint64_t> checksum_of(const SliceRecord& slice, StateKind kind) {
   if (kind == StateKind::param) return slice.param;
+  if (kind == StateKind::ema) return slice.ema;
   if (!slice.moments) return std::nullopt;
   return kind == StateKind::exp_avg ? slice.moments->exp_avg : slice.moments->exp_avg_sq;
 }
@@ -45,6 +46,7 @@ struct ShardReader::State {
   Manifest manifest;
   std::unordered_map<std::string, TensorPlace> places;  // by name and alias
   std::vector<std::vector<HeldRange>> held;             // per unit, sorted by begin, no gaps
+  std::vector<PackedTensors> second;                    // per unit: what exp_avg_sq holds
   std::list<std::pair<std::size_t, hdf5::File>> open;   // most recently used first
   std::vector<float> staging;
   std::uint64_t bytes_read = 0;
@@ -52,6 +54,23 @@ struct ShardReader::State {
   explicit State(std::filesystem::path path) : folder(std::move(path)), manifest(read_manifest(folder)) {
     index_tensors();
     index_slices();
+    for (std::size_t unit = 0; unit < manifest.units.size(); ++unit) second.push_back(second_moments(manifest, unit));
+  }
+
+  // Where a part of a unit lies among the values of a kind.
+  [[nodiscard]] FlatRange places_of(std::size_t unit, FlatRange range, StateKind kind) const {
+    return kind == StateKind::exp_avg_sq ? second[unit].packed(range) : range;
+  }
+
+  [[nodiscard]] bool keeps(const TensorPlace& place, StateKind kind) const {
+    return kind != StateKind::exp_avg_sq || second[place.unit].holds(place.tensor);
+  }
+
+  void check_kept(const TensorPlace& place, StateKind kind) const {
+    if (keeps(place, kind)) return;
+    throw CheckpointError(
+        one_line(fmt::format("cannot read {} of {} from {}", name_of(kind), spec(place).name, folder.string()),
+                 "the optimizer keeps none for it"));
   }
 
   void index_tensors() {
@@ -97,16 +116,17 @@ struct ShardReader::State {
                                      "it was saved without that state"));
     }
     hdf5::Dataset result = file(index).open_group(manifest.units[slice.unit].name).open_dataset(name_of(kind));
-    if (result.elements() != slice.range.length()) {
-      throw CheckpointError(one_line(
-          fmt::format("cannot use {}", result.place()),
-          fmt::format("it holds {} elements and the manifest says {}", result.elements(), slice.range.length()),
-          "take another checkpoint"));
+    const std::int64_t expected = places_of(slice.unit, slice.range, kind).length();
+    if (result.elements() != expected) {
+      throw CheckpointError(
+          one_line(fmt::format("cannot use {}", result.place()),
+                   fmt::format("it holds {} elements and the manifest says {}", result.elements(), expected),
+                   "take another checkpoint"));
     }
     return result;
   }
 
-  // Elements [begin, begin + out.size()) of a unit of the checkpoint.
+  // Elements [begin, begin + out.size()) of a unit of the checkpoint, all of them of one tensor.
   void read_flat(std::size_t unit, std::int64_t begin, StateKind kind, std::span<float> out) {
     const auto& ranges = held[unit];
     auto it = std::upper_bound(ranges.begin(), ranges.end(), begin,
@@ -114,7 +134,8 @@ struct ShardReader::State {
     while (!out.empty()) {
       require(it != ranges.end() && it->range.begin <= begin, "ShardReader: slices cover the unit");
       const auto count = std::min(out.size(), static_cast<std::size_t>(it->range.end - begin));
-      dataset(it->file, *it->slice, kind).read(begin - it->range.begin, out.first(count));
+      const std::int64_t first = places_of(unit, {it->range.begin, begin}, kind).length();
+      dataset(it->file, *it->slice, kind).read(first, out.first(count));
       bytes_read += count * sizeof(float);
       begin += static_cast<std::int64_t>(count);
       out = out.subspan(count);
@@ -205,6 +226,10 @@ bool ShardReader::has(StateKind kind) const {
   return true;
 }
 
+bool ShardReader::keeps(const std::string& name, StateKind kind) const {
+  return state_->keeps(state_->locate(name), kind);
+}
+
 void ShardReader::read(const FlatLayout& target, FlatRange range, StateKind kind, std::span<float> out) {
   require(static_cast<std::int64_t>(out.size()) == range.length(), "ShardReader: `out` is as long as the range");
   with_checkpoint_errors(state_->folder, [&] {
@@ -212,6 +237,7 @@ void ShardReader::read(const FlatLayout& target, FlatRange range, StateKind kind
       const TensorSpec& tensor = target.unit().tensors[span.tensor];
       const TensorPlace& place = state_->locate(tensor.name);
       state_->check_shape(place, tensor);
+      state_->check_kept(place, kind);
       state_->read_flat(
           place.unit, place.flat_offset + span.tensor_offset, kind,
           out.subspan(static_cast<std::size_t>(span.flat_offset - range.begin), static_cast<std::size_t>(span.length)));
@@ -224,6 +250,7 @@ void ShardReader::read(const FlatLayout& target, FlatRange range, StateKind kind
 void ShardReader::read_tensor(const std::string& name, std::int64_t first, StateKind kind, std::span<float> out) {
   with_checkpoint_errors(state_->folder, [&] {
     const TensorPlace& place = state_->locate(name);
+    state_->check_kept(place, kind);
     const std::int64_t elements = state_->spec(place).elements();
     const auto count = static_cast<std::int64_t>(out.size());
     require(first >= 0 && first <= elements && count <= elements - first, "ShardReader: a range inside the tensor");
@@ -248,9 +275,17 @@ FileShare file_share(std::size_t files, std::int64_t rank, std::int64_t world) {
   return {r * base + std::min(r, longer), base + (r < longer ? 1 : 0)};
 }
 
+void refuse_without_average(const ShardReader& reader) {
+  if (reader.has(StateKind::ema)) return;
+  throw CheckpointError(one_line(fmt::format("cannot take the averaged weights of {}", reader.folder().string()),
+                                 "it was saved without them: optim.ema_decay was 0", "take the trained weights"));
+}
+
 CheckpointTensors::CheckpointTensors(ShardReader& reader, StateKind kind) : reader_(reader), kind_(kind) {
   for (const UnitSpec& unit : reader.manifest().units) {
-    tensors_.insert(tensors_.end(), unit.tensors.begin(), unit.tensors.end());
+    for (const TensorSpec& tensor : unit.tensors) {
+      if (reader.keeps(tensor.name, kind)) tensors_.push_back(tensor);
+    }
   }
 }
 

@@ -23,13 +23,21 @@ std::span<const float> values_of(const ShardSlice& slice, StateKind kind) {
       return slice.exp_avg;
     case StateKind::exp_avg_sq:
       return slice.exp_avg_sq;
+    case StateKind::ema:
+      return slice.ema;
   }
   return {};
 }
 
+// How many values of a kind the slice holds if it has any.
+std::size_t length_of(const ShardSlice& slice, StateKind kind) {
+  const bool packed = kind == StateKind::exp_avg_sq && slice.second != nullptr;
+  return static_cast<std::size_t>((packed ? slice.second->packed(slice.range) : slice.range).length());
+}
+
 // A slice without elements has all there could be.
 bool has(const ShardSlice& slice, StateKind kind) {
-  return slice.range.length() == 0 || !values_of(slice, kind).empty();
+  return length_of(slice, kind) == 0 || !values_of(slice, kind).empty();
 }
 
 void check_slices(std::span<const UnitSpec> units, std::span<const ShardSlice> slices) {
@@ -40,9 +48,12 @@ void check_slices(std::span<const UnitSpec> units, std::span<const ShardSlice> s
     require(slice.range.begin >= 0 && slice.range.end >= slice.range.begin &&
                 slice.range.end <= units[slice.unit].elements(),
             "write_shard_file: a range inside its unit, without padding");
-    require(slice.param.size() == length && (slice.exp_avg.empty() || slice.exp_avg.size() == length) &&
-                (slice.exp_avg_sq.empty() || slice.exp_avg_sq.size() == slice.exp_avg.size()),
-            "write_shard_file: as many values as the range is long");
+    require(slice.param.size() == length, "write_shard_file: as many values as the range is long");
+    for (const StateKind kind : {StateKind::exp_avg, StateKind::exp_avg_sq, StateKind::ema}) {
+      const std::size_t values = values_of(slice, kind).size();
+      require(values == 0 || values == length_of(slice, kind), "write_shard_file: values for the range, or none");
+    }
+    require(slice.exp_avg_sq.empty() || !slice.exp_avg.empty(), "write_shard_file: exp_avg_sq comes with exp_avg");
   }
 }
 
@@ -62,17 +73,26 @@ std::uint64_t write_values(hdf5::Group& group, StateKind kind, std::span<const f
   return stream.digest();
 }
 
-void write_spans(hdf5::Group& group, const UnitSpec& unit, FlatRange range) {
-  std::vector<std::int64_t> triples;
+void write_triples(hdf5::Group& group, const char* name, std::span<const std::int64_t> triples) {
+  hdf5::Dataset spans = group.create_dataset(name, hdf5::Element::i64, static_cast<std::int64_t>(triples.size()));
+  spans.write(0, triples);
+  spans.close();
+}
+
+void write_spans(hdf5::Group& group, const UnitSpec& unit, const ShardSlice& slice) {
+  std::vector<std::int64_t> all, second;
   std::string names;
   std::int64_t line = 0;
-  for (const Span& span : FlatLayout(unit, 1).spans(range)) {
-    triples.insert(triples.end(), {line++, span.tensor_offset, span.length});
+  for (const Span& span : FlatLayout(unit, 1).spans(slice.range)) {
+    const std::int64_t triple[] = {line++, span.tensor_offset, span.length};
+    all.insert(all.end(), std::begin(triple), std::end(triple));
+    if (slice.second != nullptr && slice.second->holds(span.tensor)) {
+      second.insert(second.end(), std::begin(triple), std::end(triple));
+    }
     names += unit.tensors[span.tensor].name + "\n";
   }
-  hdf5::Dataset spans = group.create_dataset("spans", hdf5::Element::i64, static_cast<std::int64_t>(triples.size()));
-  spans.write(0, std::span<const std::int64_t>(triples));
-  spans.close();
+  write_triples(group, "spans", all);
+  if (slice.second != nullptr && !slice.second->whole()) write_triples(group, "exp_avg_sq_spans", second);
   group.write_text("tensor_names", names);
 }
 
@@ -81,7 +101,7 @@ SliceRecord write_slice(hdf5::File& file, const UnitSpec& unit, const ShardSlice
   hdf5::Group group = file.create_group(unit.name);
   group.write_attribute("begin", slice.range.begin);
   group.write_attribute("end", slice.range.end);
-  write_spans(group, unit, slice.range);
+  write_spans(group, unit, slice);
   SliceRecord record;
   record.unit = slice.unit;
   record.range = slice.range;
@@ -92,6 +112,7 @@ SliceRecord write_slice(hdf5::File& file, const UnitSpec& unit, const ShardSlice
       record.moments->exp_avg_sq = write_values(group, StateKind::exp_avg_sq, slice.exp_avg_sq);
     }
   }
+  if (!slice.ema.empty()) record.ema = write_values(group, StateKind::ema, slice.ema);
   group.close();
   return record;
 }
@@ -111,6 +132,7 @@ void prove(const std::filesystem::path& path, std::span<const UnitSpec> units, c
   for (const SliceRecord& slice : record.slices) {
     const hdf5::Group group = file.open_group(units[slice.unit].name);
     compare(group, StateKind::param, slice.param, staging);
+    if (slice.ema) compare(group, StateKind::ema, *slice.ema, staging);
     if (!slice.moments) continue;
     compare(group, StateKind::exp_avg, slice.moments->exp_avg, staging);
     if (slice.moments->exp_avg_sq) compare(group, StateKind::exp_avg_sq, *slice.moments->exp_avg_sq, staging);

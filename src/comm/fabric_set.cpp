@@ -17,12 +17,14 @@ std::unique_ptr<Fabric> make_group(const std::string& name, const mpi::Communica
 }  // namespace
 
 FabricSet::FabricSet(const std::string& name, const mpi::Communicator& world, const Mesh& mesh, SumOrder order)
-    : mesh_(mesh), order_(order), world_(make_fabric(name, world, mesh.world(), order)) {
+    : name_(name), communicator_(&world), mesh_(mesh), order_(order), world_(make_fabric(name, world, mesh.world(), order)) {
   if (mesh.shard_size() > 1 && mesh.replicas() > 1) {
     shard_ = make_group(name, world, mesh.shard_group(), mesh.replica_index(), order);
     replica_ = make_group(name, world, mesh.replica_group(), mesh.shard_index(), order);
   }
 }
+
+FabricSet FabricSet::without_sharding() const { return {name_, *communicator_, Mesh(mesh_.world(), 1), order_}; }
 
 Fabric& FabricSet::replica() {
   require(mesh_.replicas() > 1, "FabricSet: there are no replicas");

@@ -98,10 +98,27 @@ void add_train(Options& out) {
                               in(&TrainSection::skip_nonfinite)));
 }
 
+void add_muon(Options& out) {
+  const auto in = [](auto member) { return field(&RunConfig::optim, member); };
+  out.push_back(number_option("optim", "muon_momentum", "0 <= X < 1",
+                              "muon: how much of the mean gradient of a block's matrix stays",
+                              in(&OptimSection::muon_momentum)));
+  out.push_back(switch_option("optim", "muon_nesterov", "muon: yes looks one momentum step ahead",
+                              in(&OptimSection::muon_nesterov)));
+  out.push_back(
+      choice_option("optim", "muon_adjust_lr", {"match_rms_adamw", "original"},
+                    "muon: what multiplies lr for a matrix. match_rms_adamw: 0.2 sqrt(max(rows, columns)), so "
+                    "that lr and weight_decay are those of AdamW for all tensors; original: sqrt(max(1, rows "
+                    "/ columns)), published with lr = 0.02, which needs groups with a small lr for the "
+                    "tensors of the AdamW part",
+                    in(&OptimSection::muon_adjust_lr)));
+}
+
 void add_optim(Options& out) {
   const auto in = [](auto member) { return field(&RunConfig::optim, member); };
-  out.push_back(choice_option("optim", "kind", {"adamw", "adam", "sgd", "lion"},
-                              "AdamW; Adam, whose decay enters the gradient; SGD; Lion (published with beta2 = 0.99)",
+  out.push_back(choice_option("optim", "kind", {"adamw", "adam", "sgd", "lion", "muon"},
+                              "AdamW; Adam, whose decay enters the gradient; SGD; Lion (published with beta2 = 0.99); "
+                              "Muon for the matrices of decoder blocks with AdamW for all other tensors",
                               in(&OptimSection::kind)));
   out.push_back(number_option("optim", "lr", "X > 0", "highest learning rate", in(&OptimSection::lr)));
   out.push_back(number_option("optim", "min_lr", "X >= 0", "learning rate at the end of the schedule",
@@ -112,21 +129,26 @@ void add_optim(Options& out) {
                               "learning rate after the warm-up", in(&OptimSection::schedule)));
   out.push_back(integer_option("optim", "decay", "steps of the final decay of wsd; 0: a fifth of all steps", from_zero,
                                in(&OptimSection::decay)));
-  out.push_back(number_option("optim", "beta1", "0 <= X < 1", "adamw, adam, lion: decay of the first moment",
+  out.push_back(number_option("optim", "beta1", "0 <= X < 1",
+                              "adamw, adam, lion, the AdamW part of muon: decay of the first moment",
                               in(&OptimSection::beta1)));
-  out.push_back(number_option("optim", "beta2", "0 <= X < 1",
-                              "adamw, adam: decay of the second moment; lion: decay of its moment",
-                              in(&OptimSection::beta2)));
-  out.push_back(number_option("optim", "eps", "X > 0", "adamw, adam: added to the root of the second moment",
+  out.push_back(
+      number_option("optim", "beta2", "0 <= X < 1",
+                    "adamw, adam, the AdamW part of muon: decay of the second moment; lion: decay of its moment",
+                    in(&OptimSection::beta2)));
+  out.push_back(number_option("optim", "eps", "X > 0",
+                              "adamw, adam, the AdamW part of muon: added to the root of the second moment",
                               in(&OptimSection::eps)));
   out.push_back(number_option("optim", "momentum", "0 <= X < 1", "sgd: how much of the last update stays; 0: none",
                               in(&OptimSection::momentum)));
   out.push_back(
       switch_option("optim", "nesterov", "sgd: yes looks one momentum step ahead", in(&OptimSection::nesterov)));
-  out.push_back(number_option("optim", "weight_decay", "X >= 0",
-                              "decay of matrices, not of norms and biases: decoupled in adamw and lion, added to the "
-                              "gradient in adam and sgd",
-                              in(&OptimSection::weight_decay)));
+  add_muon(out);
+  out.push_back(
+      number_option("optim", "weight_decay", "X >= 0",
+                    "decay of matrices, not of norms and biases: decoupled in adamw, lion and muon, added to the "
+                    "gradient in adam and sgd",
+                    in(&OptimSection::weight_decay)));
   out.push_back(text_option("optim", "groups", "PATTERN[:lr=X][:decay=Y][, ...]",
                             "settings for tensors by name (* = anything; the first match counts): lr multiplies the "
                             "learning rate, decay replaces weight_decay, also for norms and biases; lr = 0 saves no "
@@ -134,6 +156,11 @@ void add_optim(Options& out) {
                             in(&OptimSection::groups)));
   out.push_back(number_option("optim", "grad_clip", "X >= 0", "highest global gradient norm; 0: no clipping",
                               in(&OptimSection::grad_clip)));
+  out.push_back(number_option("optim", "ema_decay", "0 <= X < 1",
+                              "keep an exponential moving average of the weights, ema = X ema + (1 - X) weight after "
+                              "each step, as one more fp32 value a parameter, for lamina-consolidate --weights ema; "
+                              "0: none",
+                              in(&OptimSection::ema_decay)));
 }
 
 void add_machine(Options& out) {
@@ -151,6 +178,10 @@ void add_machine(Options& out) {
                             "what is gathered together: embedding, each block, head; blocks, the rest full all the "
                             "time; modules of N parameters and more; K blocks at a time",
                             field(&RunConfig::parallel, &ParallelSection::units)));
+  out.push_back(text_option("parallel", "ignore", "PATTERN[, PATTERN ...]",
+                            "units all of whose tensors have such names (* = anything) stay whole on every rank; other "
+                            "units are sharded",
+                            field(&RunConfig::parallel, &ParallelSection::ignore)));
   out.push_back(choice_option(
       "parallel", "reshard_after_forward", {"yes", "no", "node"},
       "no: gathered units stay until their backward; node: one copy a node stays (on CPU ranks the same as no)",

@@ -92,14 +92,24 @@ void check_optimizer_kind(Problems& problems, const OptimSection& o) {
                     fmt::format("only optim.kind = {} reads it", readers), fmt::format("remove {}", name));
   };
   if (sgd) {
-    unread("optim.beta1", o.beta1, unset.beta1, "adamw, adam or lion");
-    unread("optim.beta2", o.beta2, unset.beta2, "adamw, adam or lion");
+    unread("optim.beta1", o.beta1, unset.beta1, "adamw, adam, lion or muon");
+    unread("optim.beta2", o.beta2, unset.beta2, "adamw, adam, lion or muon");
   } else {
     unread("optim.momentum", o.momentum, unset.momentum, "sgd");
     problems.unless(!o.nesterov, "optim.nesterov is yes", "only optim.kind = sgd reads it",
                     "set optim.nesterov to no, or optim.kind to sgd");
   }
-  if (sgd || o.kind == OptimizerKind::lion) unread("optim.eps", o.eps, unset.eps, "adamw or adam");
+  if (sgd || o.kind == OptimizerKind::lion) unread("optim.eps", o.eps, unset.eps, "adamw, adam or muon");
+  if (o.kind != OptimizerKind::muon) {
+    unread("optim.muon_momentum", o.muon_momentum, unset.muon_momentum, "muon");
+    problems.unless(o.muon_nesterov, "optim.muon_nesterov is no", "only optim.kind = muon reads it",
+                    "remove optim.muon_nesterov");
+    problems.unless(o.muon_adjust_lr == unset.muon_adjust_lr, "optim.muon_adjust_lr is original",
+                    "only optim.kind = muon reads it", "remove optim.muon_adjust_lr");
+  }
+  problems.unless(o.muon_momentum >= 0 && o.muon_momentum < 1,
+                  fmt::format("optim.muon_momentum is {}", o.muon_momentum), "it must be at least 0 and below 1",
+                  "set optim.muon_momentum within, such as 0.95");
   problems.unless(o.momentum >= 0 && o.momentum < 1, fmt::format("optim.momentum is {}", o.momentum),
                   "it must be at least 0 and below 1", "set optim.momentum within, such as 0.9");
   problems.unless(!sgd || !o.nesterov || o.momentum > 0, "optim.nesterov is yes but optim.momentum is 0",
@@ -128,6 +138,8 @@ void check_optim(Problems& problems, const RunConfig& config) {
                   "set optim.weight_decay to 0 for none");
   problems.unless(o.grad_clip >= 0, fmt::format("optim.grad_clip is {}", o.grad_clip), "it must be at least 0",
                   "set optim.grad_clip to 0 for none");
+  problems.unless(o.ema_decay >= 0 && o.ema_decay < 1, fmt::format("optim.ema_decay is {}", o.ema_decay),
+                  "it must be at least 0 and below 1", "set optim.ema_decay to 0 for none, or such as 0.999");
   at_least(problems, "optim.warmup", o.warmup, 0);
   at_least(problems, "optim.decay", o.decay, 0);
   const std::int64_t steps = config.train.steps;

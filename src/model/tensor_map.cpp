@@ -26,7 +26,9 @@ std::vector<NamedTensor> embedding_unit_tensors(const ModelConfig& config) {
 }
 
 std::vector<NamedTensor> block_unit_tensors(const ModelConfig& config, std::int64_t layer) {
-  return in_flat_order(family_of(config).block(config, layer));
+  std::vector<NamedTensor> tensors = in_flat_order(family_of(config).block(config, layer));
+  for (NamedTensor& tensor : tensors) tensor.spec.block_matrix = tensor.spec.shape.size() == 2;
+  return tensors;
 }
 
 TensorMap::TensorMap(const std::vector<NamedTensor>& tensors) {

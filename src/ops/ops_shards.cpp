@@ -1,6 +1,8 @@
 // Operations on shards: length and range checks in front of the backend.
 #include "shape_check.hpp"
 
+#include <algorithm>
+
 #include <lamina/ops/ops.hpp>
 
 #include <fmt/format.h>
@@ -52,6 +54,44 @@ void Ops::lion(std::span<float> param, std::span<float> exp_avg, std::span<const
              fmt::format("param [{}], exp_avg [{}] and grad [{}] must have the same length", param.size(),
                          exp_avg.size(), grad.size()));
   do_lion(param, exp_avg, grad, step);
+}
+
+void Ops::muon_direction(std::span<float> grad, std::span<float> momentum_buffer, const MuonDirection& step) {
+  const ShapeCheck check("muon_direction");
+  check.that(
+      grad.size() == momentum_buffer.size(),
+      fmt::format("grad [{}] and momentum_buffer [{}] must have the same length", grad.size(), momentum_buffer.size()));
+  do_muon_direction(grad, momentum_buffer, step);
+}
+
+void Ops::muon_update(std::span<float> param, std::span<const float> direction, const MuonUpdate& step) {
+  const ShapeCheck check("muon_update");
+  check.that(param.size() == direction.size(),
+             fmt::format("param [{}] and direction [{}] must have the same length", param.size(), direction.size()));
+  do_muon_update(param, direction, step);
+}
+
+std::int64_t Ops::orthogonalise_workspace(std::int64_t rows, std::int64_t cols) {
+  const std::int64_t side = std::min(rows, cols);
+  return rows * cols + 2 * side * side;
+}
+
+void Ops::orthogonalise(TensorView x, std::span<float> workspace) {
+  const ShapeCheck check("orthogonalise");
+  check.that(x.rows > 0 && x.cols > 0 && x.contiguous(),
+             fmt::format("x [{}, {}] must be a contiguous matrix with elements", x.rows, x.cols));
+  const std::int64_t needed = orthogonalise_workspace(x.rows, x.cols);
+  check.that(static_cast<std::int64_t>(workspace.size()) >= needed,
+             fmt::format("workspace [{}] must have {} floats", workspace.size(), needed));
+  do_orthogonalise(x, workspace);
+}
+
+void Ops::ema(std::span<float> average, std::span<const float> param, double decay) {
+  const ShapeCheck check("ema");
+  check.that(average.size() == param.size(),
+             fmt::format("average [{}] and param [{}] must have the same length", average.size(), param.size()));
+  check.that(decay >= 0 && decay < 1, fmt::format("decay {} must be at least 0 and below 1", decay));
+  do_ema(average, param, decay);
 }
 
 void Ops::add_sum_of_squares(ExactSum& sum, std::span<const float> x) { do_add_sum_of_squares(sum, x); }

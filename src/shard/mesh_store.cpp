@@ -1,5 +1,7 @@
 #include "mesh_store.hpp"
 
+#include "split_store.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -72,7 +74,8 @@ MeshStore::MeshStore(const StorePlan& plan, Device& device, FabricSet& fabrics)
   const auto& optimized = plan_.optimizer_over_world ? blocks : parts;
   param_ = std::make_unique<Pieces>(device, parts, "parameters");
   if (plan_.moments > 0) exp_avg_ = std::make_unique<Pieces>(device, optimized, "first moments");
-  if (plan_.moments > 1) exp_avg_sq_ = std::make_unique<Pieces>(device, optimized, "second moments");
+  if (plan_.moments > 1) exp_avg_sq_ = std::make_unique<Pieces>(device, second_lengths(), "second moments");
+  if (plan_.ema) ema_ = std::make_unique<Pieces>(device, optimized, "averaged weights");
   sums_ = std::make_unique<Pieces>(device, sums_cover_part() ? parts : blocks, "gradient sums");
   if (plan_.local_sums) {
     std::vector<std::int64_t> whole;
@@ -88,6 +91,19 @@ FlatRange MeshStore::part_range(std::size_t unit) const {
 
 FlatRange MeshStore::block_range(std::size_t unit) const {
   return layouts_.at(unit).block_range(mesh_.world().block_of(mesh_.world().rank()));
+}
+
+FlatRange MeshStore::optimizer_range(std::size_t unit) const {
+  return plan_.optimizer_over_world ? block_range(unit) : part_range(unit);
+}
+
+std::vector<std::int64_t> MeshStore::second_lengths() const {
+  std::vector<std::int64_t> lengths;
+  for (std::size_t unit = 0; unit < layouts_.size(); ++unit) {
+    const FlatRange range = optimizer_range(unit);
+    lengths.push_back(plan_.second.empty() ? range.length() : plan_.second.at(unit).packed(range).length());
+  }
+  return lengths;
 }
 
 FlatRange MeshStore::counted_range(std::size_t unit) const {
@@ -181,12 +197,30 @@ void MeshStore::clear_gradients() {
 }
 
 OptimizerShard MeshStore::optimizer_shard(std::size_t unit) {
-  const auto moment = [unit](const auto& pieces) { return pieces ? pieces->of(unit) : std::span<float>(); };
+  const auto kept = [unit](const auto& pieces) { return pieces ? pieces->of(unit) : std::span<float>(); };
+  OptimizerShard shard{optimizer_range(unit), param_->of(unit), kept(exp_avg_), kept(exp_avg_sq_),
+                       sums_->of(unit),       kept(ema_),       nullptr};
   if (plan_.optimizer_over_world) {
-    return {block_range(unit), block_of_part(unit, param_->of(unit)), moment(exp_avg_), moment(exp_avg_sq_),
-            summed_block(unit)};
+    shard.param = block_of_part(unit, shard.param);
+    shard.grad = summed_block(unit);
   }
-  return {part_range(unit), param_->of(unit), moment(exp_avg_), moment(exp_avg_sq_), sums_->of(unit)};
+  if (!plan_.second.empty()) shard.second = &plan_.second[unit];
+  return shard;
+}
+
+std::span<float> OptimizerShard::exp_avg_sq_of(FlatRange part) const {
+  if (exp_avg_sq.empty()) return {};
+  const PackedTensors whole;
+  const PackedTensors& packing = second != nullptr ? *second : whole;
+  const FlatRange packed = packing.packed(part);
+  return exp_avg_sq.subspan(static_cast<std::size_t>(packed.begin - packing.before(range.begin)),
+                            static_cast<std::size_t>(packed.length()));
+}
+
+void MeshStore::exchange(std::span<const FloatSend> sends, std::span<const FloatReceive> receives) {
+  if (sends.empty() && receives.empty()) return;
+  require(optimizer_group(plan_, mesh_).world_size() > 1, "an exchange has somebody to exchange with");
+  (plan_.optimizer_over_world ? fabrics_.world() : fabrics_.shard()).exchange(sends, receives);
 }
 
 void MeshStore::publish(std::size_t unit) {
@@ -196,6 +230,7 @@ void MeshStore::publish(std::size_t unit) {
 }
 
 std::unique_ptr<WeightStore> make_weight_store(const StorePlan& plan, Device& device, FabricSet& fabrics) {
+  if (splits_units(plan)) return std::make_unique<SplitStore>(plan, device, fabrics);
   return std::make_unique<MeshStore>(plan, device, fabrics);
 }
 

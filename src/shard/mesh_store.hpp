@@ -47,6 +47,11 @@ class MeshStore final : public WeightStore {
   void clear_gradients() override;
   [[nodiscard]] OptimizerShard optimizer_shard(std::size_t unit) override;
   void publish(std::size_t unit) override;
+  [[nodiscard]] int optimizer_rank() const override { return optimizer_group(plan_, mesh_).rank(); }
+  [[nodiscard]] std::vector<FlatRange> optimizer_ranges(std::size_t unit) const override {
+    return lamina::optimizer_ranges(plan_, mesh_, unit);
+  }
+  void exchange(std::span<const FloatSend> sends, std::span<const FloatReceive> receives) override;
   [[nodiscard]] FlatRange counted_range(std::size_t unit) const override;
   [[nodiscard]] const StoreCounters& counters() const override { return tracker_.counters(); }
   [[nodiscard]] const CollectiveOrder& collective_order() const override { return order_; }
@@ -55,6 +60,8 @@ class MeshStore final : public WeightStore {
  private:
   [[nodiscard]] FlatRange part_range(std::size_t unit) const;
   [[nodiscard]] FlatRange block_range(std::size_t unit) const;
+  [[nodiscard]] FlatRange optimizer_range(std::size_t unit) const;
+  [[nodiscard]] std::vector<std::int64_t> second_lengths() const;
   // The rank's block inside a piece that holds the part.
   [[nodiscard]] std::span<float> block_of_part(std::size_t unit, std::span<float> part) const;
   [[nodiscard]] bool sums_cover_part() const { return !plan_.optimizer_over_world || plan_.defer_replicas; }
@@ -72,8 +79,8 @@ class MeshStore final : public WeightStore {
   CollectiveOrder order_;
   std::unique_ptr<ParameterWindow> window_;
   std::vector<std::span<float>> gradients_;  // by gradient slot that is held: of its unit, padding included
-  std::unique_ptr<Pieces> param_, exp_avg_, exp_avg_sq_, sums_;  // moments: only those of the plan
-  std::unique_ptr<Pieces> local_sums_;                           // whole units; only if planned
+  std::unique_ptr<Pieces> param_, exp_avg_, exp_avg_sq_, ema_, sums_;  // moments and average: only those of the plan
+  std::unique_ptr<Pieces> local_sums_;                                 // whole units; only if planned
 };
 
 }  // namespace lamina

@@ -56,6 +56,11 @@ int shard_group_size(const ParallelSection& parallel, const Topology& topology) 
                               fmt::format("strategy {} keeps all weights on every rank", name_of(parallel.strategy)),
                               "leave it out, or use a strategy that shards weights"));
   }
+  if (replicated && !parallel.ignore.empty()) {
+    throw UsageError(one_line("parallel.ignore is set",
+                              fmt::format("strategy {} keeps all weights on every rank", name_of(parallel.strategy)),
+                              "leave it out, or use a strategy that shards weights"));
+  }
   return replicated ? 1 : topology.world_size();
 }
 
@@ -76,25 +81,91 @@ StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec>
   // In rank order every micro-step adds all ranks' gradients in one order, also across groups.
   const bool has_groups = plan.shard_size > 1 && plan.shard_size < topology.world_size();
   plan.defer_replicas = is_hybrid(parallel.strategy) && order == SumOrder::hierarchical && has_groups;
+  if (!parallel.ignore.empty()) plan.whole_units = find_whole_units(parallel.ignore, plan.units);
   return plan;
 }
 
 bool exchanges_once_a_step(const StorePlan& plan, const Mesh& mesh) {
-  return plan.defer_replicas || (!plan.optimizer_over_world && mesh.replicas() > 1);
+  return splits_units(plan) || plan.defer_replicas || (!plan.optimizer_over_world && mesh.replicas() > 1);
 }
 
-std::uint64_t state_bytes(const StorePlan& plan, int world_size) {
+namespace {
+
+// What a rank keeps of a unit follows from its block of the world: parts consist of whole blocks.
+FlatRange optimizer_range(const StorePlan& plan, std::int64_t block_elements, std::int64_t replicas,
+                          std::int64_t block) {
+  const std::int64_t length = plan.optimizer_over_world ? block_elements : block_elements * replicas;
+  const std::int64_t index = plan.optimizer_over_world ? block : block / replicas;
+  return {index * length, (index + 1) * length};
+}
+
+// Floats of the second moment of the rank with that block.
+std::int64_t second_moment_floats(const StorePlan& plan, int world_size, std::int64_t block) {
+  if (plan.moments < 2) return 0;
+  std::int64_t floats = 0;
+  for (std::size_t unit = 0; unit < plan.units.size(); ++unit) {
+    const std::int64_t block_elements = FlatLayout(plan.units[unit], world_size).block_elements();
+    const FlatRange range = optimizer_range(plan, block_elements, world_size / plan.shard_size, block);
+    floats += plan.second.empty() ? range.length() : plan.second.at(unit).packed(range).length();
+  }
+  return floats;
+}
+
+// Without the second moment: the same on every rank.
+std::int64_t common_floats(const StorePlan& plan, int world_size) {
   const std::int64_t replicas = world_size / plan.shard_size;
-  std::uint64_t floats = 0;
+  std::int64_t floats = 0;
   for (const UnitSpec& unit : plan.units) {
     const std::int64_t block = FlatLayout(unit, world_size).block_elements();
     const std::int64_t part = block * replicas;
     const std::int64_t optimized = plan.optimizer_over_world ? block : part;
     const std::int64_t summed = plan.optimizer_over_world && !plan.defer_replicas ? block : part;
     const std::int64_t local = plan.local_sums ? part * plan.shard_size : 0;
-    floats += static_cast<std::uint64_t>(part + plan.moments * optimized + summed + local);
+    const int optimizer_buffers = std::min(plan.moments, 1) + (plan.ema ? 1 : 0);
+    floats += part + optimizer_buffers * optimized + summed + local;
   }
-  return floats * sizeof(float);
+  return floats;
+}
+
+std::uint64_t float_bytes(std::int64_t floats) { return static_cast<std::uint64_t>(floats) * sizeof(float); }
+
+}  // namespace
+
+std::uint64_t state_bytes(const StorePlan& plan, const Mesh& mesh) {
+  if (splits_units(plan)) return state_bytes(sharded_part(plan), mesh) + state_bytes(whole_part(plan), mesh);
+  const Topology& world = mesh.world();
+  return float_bytes(common_floats(plan, world.world_size()) +
+                     second_moment_floats(plan, world.world_size(), world.block_of(world.rank())));
+}
+
+std::uint64_t state_bytes(const StorePlan& plan, int world_size) {
+  if (splits_units(plan)) return state_bytes(sharded_part(plan), world_size) + state_bytes(whole_part(plan), world_size);
+  std::int64_t most = second_moment_floats(plan, world_size, 0);
+  const std::int64_t blocks = plan.second.empty() ? 1 : world_size;
+  for (std::int64_t block = 1; block < blocks; ++block) {
+    most = std::max(most, second_moment_floats(plan, world_size, block));
+  }
+  return float_bytes(common_floats(plan, world_size) + most);
+}
+
+const Topology& optimizer_group(const StorePlan& plan, const Mesh& mesh) {
+  return plan.optimizer_over_world ? mesh.world() : mesh.shard_group();
+}
+
+std::vector<FlatRange> optimizer_ranges(const StorePlan& plan, const Mesh& mesh, std::size_t unit) {
+  const std::int64_t block = FlatLayout(plan.units.at(unit), mesh.world().world_size()).block_elements();
+  const std::int64_t length = plan.optimizer_over_world ? block : block * mesh.replicas();
+  const Topology& group = optimizer_group(plan, mesh);
+  std::vector<FlatRange> ranges;
+  if (splits_units(plan) && plan.whole_units[unit]) {
+    ranges.resize(static_cast<std::size_t>(group.world_size()));
+    ranges[static_cast<std::size_t>(group.rank())] = {0, block * mesh.world().world_size()};
+    return ranges;
+  }
+  for (int rank = 0; rank < group.world_size(); ++rank) {
+    ranges.push_back({group.block_of(rank) * length, (group.block_of(rank) + 1) * length});
+  }
+  return ranges;
 }
 
 std::uint64_t local_sum_bytes(const StorePlan& plan, int world_size) {
@@ -125,6 +196,10 @@ SlotPlans slot_plans(const StorePlan& plan, const Mesh& mesh) {
 }
 
 std::uint64_t slot_bytes_of_node(const StorePlan& plan, const Mesh& mesh, SumOrder order) {
+  if (splits_units(plan)) {
+    return slot_bytes_of_node(sharded_part(plan), mesh, order) +
+           slot_bytes_of_node(whole_part(plan), Mesh(mesh.world(), 1), order);
+  }
   // All groups of the node together; groups of one kind that lie on it need the same.
   const SlotPlans slots = slot_plans(plan, mesh);
   const auto bytes = [&](const Topology& group, const SlotPlan& wanted) -> std::uint64_t {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/log.hpp>
 #include <lamina/checkpoint/catalog.hpp>
-#include <lamina/checkpoint/shard_reader.hpp>
 #include <lamina/checkpoint/shard_writer.hpp>
 #include <lamina/config/command_line.hpp>
 #include <lamina/data/sampler.hpp>
@@ -59,6 +59,32 @@ void check_optimizer(const ShardReader& reader, const OptimSection& optim) {
                                  "training cannot continue from it", "use a checkpoint that lamina train wrote"));
 }
 
+// Each tensor has its second moment here and there, or in neither place.
+void check_second_moments(const ShardReader& reader, WeightStore& store) {
+  if (!reader.has(StateKind::exp_avg_sq)) return;  // none at all: check_optimizer has seen that
+  for (std::size_t unit = 0; unit < store.unit_count(); ++unit) {
+    const PackedTensors* here = store.optimizer_shard(unit).second;
+    const std::vector<TensorSpec>& tensors = store.layout(unit).unit().tensors;
+    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+      const bool kept = here == nullptr || here->holds(tensor);
+      if (reader.keeps(tensors[tensor].name, StateKind::exp_avg_sq) == kept) continue;
+      throw CheckpointError(
+          one_line(fmt::format("cannot go on from {}", reader.folder().string()),
+                   fmt::format("it holds {} exp_avg_sq of {}", kept ? "no" : "the", tensors[tensor].name),
+                   "use the version of lamina that saved it, or start from weights exported by lamina-consolidate"));
+    }
+  }
+}
+
+// Averaged weights are never dropped on the way.
+void check_average(const ShardReader& reader, const OptimSection& optim) {
+  if (!reader.has(StateKind::ema) || optim.ema_decay > 0) return;
+  throw UsageError(one_line(
+      fmt::format("optim.ema_decay is 0 but {} holds averaged weights", reader.folder().string()),
+      "going on without them would lose them",
+      "set optim.ema_decay as it was, or start in another run.dir from weights exported by lamina-consolidate"));
+}
+
 }  // namespace
 
 Checkpointer::Checkpointer(const mpi::Communicator& world, WeightStore& store, const RunConfig& config,
@@ -79,9 +105,22 @@ ShardFileRecord Checkpointer::write_shards(const std::filesystem::path& folder) 
     const auto begin = static_cast<std::size_t>(range.begin - shard.range.begin),
                length = static_cast<std::size_t>(range.length());
     const auto cut = [&](std::span<float> whole) { return whole.empty() ? whole : whole.subspan(begin, length); };
-    slices.push_back({unit, range, cut(shard.param), cut(shard.exp_avg), cut(shard.exp_avg_sq)});
+    slices.push_back(
+        {unit, range, cut(shard.param), cut(shard.exp_avg), shard.exp_avg_sq_of(range), cut(shard.ema), shard.second});
   }
   return write_shard_file(folder, world_.rank(), units, slices);
+}
+
+std::vector<std::string> Checkpointer::without_second_moment() const {
+  std::vector<std::string> names;
+  for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) {
+    const PackedTensors* second = store_.optimizer_shard(unit).second;
+    const std::vector<TensorSpec>& tensors = store_.layout(unit).unit().tensors;
+    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+      if (second != nullptr && !second->holds(tensor)) names.push_back(tensors[tensor].name);
+    }
+  }
+  return names;
 }
 
 Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFileRecord> files) const {
@@ -97,6 +136,7 @@ Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFil
   manifest.strategy = name_of(config_.parallel.strategy);
   for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) manifest.units.push_back(store_.layout(unit).unit());
   manifest.optimizer = name_of(config_.optim.kind);
+  manifest.no_exp_avg_sq = without_second_moment();
   manifest.seed = config_.run.seed;
   manifest.config_text = to_ini(config_);
   manifest.model_config_json = model_config_json_;
@@ -133,6 +173,29 @@ std::filesystem::path Checkpointer::save(const RunState& state) const {
   return folder;
 }
 
+void Checkpointer::read_shards(ShardReader& reader) {
+  const int moments = moment_count(config_.optim);
+  const bool averaged = reader.has(StateKind::ema);
+  for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) {
+    const OptimizerShard shard = store_.optimizer_shard(unit);
+    const FlatLayout& layout = store_.layout(unit);
+    reader.read(layout, shard.range, StateKind::param, shard.param);
+    if (moments > 0) reader.read(layout, shard.range, StateKind::exp_avg, shard.exp_avg);
+    for (const Span& span : layout.spans(shard.range)) {
+      const FlatRange part{span.flat_offset, span.flat_offset + span.length};
+      const std::span<float> second = shard.exp_avg_sq_of(part);
+      if (!second.empty()) reader.read(layout, part, StateKind::exp_avg_sq, second);
+    }
+    if (averaged) reader.read(layout, shard.range, StateKind::ema, shard.ema);
+  }
+  if (averaged || config_.optim.ema_decay == 0) return;
+  begin_average(store_);
+  if (world_.rank() == 0) {
+    log_warn(fmt::format("{} holds no averaged weights: the average begins anew, as the weights of step {}",
+                         reader.folder().string(), reader.manifest().step));
+  }
+}
+
 RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
   RunState state;
   world_.agree(
@@ -142,16 +205,12 @@ RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
         for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) units.push_back(store_.layout(unit).unit());
         reader.check_units(units);
         check_optimizer(reader, config_.optim);
+        check_second_moments(reader, store_);
+        check_average(reader, config_.optim);
         check_sample_order(reader, config_);
-        const int moments = moment_count(config_.optim);
         const FileShare share = file_share(reader.manifest().files.size(), world_.rank(), world_.size());
         reader.verify_files(share.first, share.count);
-        for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) {
-          const OptimizerShard shard = store_.optimizer_shard(unit);
-          reader.read(store_.layout(unit), shard.range, StateKind::param, shard.param);
-          if (moments > 0) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg, shard.exp_avg);
-          if (moments > 1) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg_sq, shard.exp_avg_sq);
-        }
+        read_shards(reader);
         const Manifest& saved = reader.manifest();
         state = {saved.step,           saved.next_sample,   saved.tokens_seen,
                  saved.optimizer_step, saved.skipped_steps, saved.skipped_in_a_row};

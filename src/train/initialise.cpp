@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <lamina/model/init_weights.hpp>
 #include <lamina/train/initialise.hpp>
 
@@ -5,6 +7,13 @@ namespace lamina {
 
 void publish_all(WeightStore& store) {
   for (std::size_t unit = 0; unit < store.unit_count(); ++unit) store.publish(unit);
+}
+
+void begin_average(WeightStore& store) {
+  for (std::size_t unit = 0; unit < store.unit_count(); ++unit) {
+    const OptimizerShard shard = store.optimizer_shard(unit);
+    if (!shard.ema.empty()) std::ranges::copy(shard.param, shard.ema.begin());
+  }
 }
 
 void initialise_randomly(const ModelPlan& plan, std::uint64_t seed, WeightStore& store) {
@@ -17,6 +26,7 @@ void initialise_randomly(const ModelPlan& plan, std::uint64_t seed, WeightStore&
                                       static_cast<std::size_t>(span.length)));
     }
   }
+  begin_average(store);
 }
 
 }  // namespace lamina

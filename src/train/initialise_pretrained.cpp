@@ -9,6 +9,7 @@ void initialise_from_pretrained(const std::filesystem::path& model_folder, const
     const OptimizerShard shard = store.optimizer_shard(unit);
     reader.read(store.layout(unit), shard.range, shard.param);
   }
+  begin_average(store);
 }
 
 }  // namespace lamina

@@ -16,6 +16,7 @@ std::string to_text(const ShardFileRecord& record) {
                         (first ? 1 : 0) + (second ? 1 : 0));
     if (first) text += fmt::format(" {}", slice.moments->exp_avg);
     if (second) text += fmt::format(" {}", *slice.moments->exp_avg_sq);
+    text += slice.ema ? fmt::format(" 1 {}", *slice.ema) : " 0";
   }
   return text;
 }
@@ -27,10 +28,12 @@ ShardFileRecord record_from_text(const std::string& text) {
   in >> record.name >> record.bytes >> count;
   for (std::size_t i = 0; i < count && in; ++i) {
     SliceRecord slice;
-    int moments = 0;
+    int moments = 0, averages = 0;
     in >> slice.unit >> slice.range.begin >> slice.range.end >> slice.param >> moments;
     if (moments > 0) in >> slice.moments.emplace().exp_avg;
     if (moments > 1) in >> slice.moments->exp_avg_sq.emplace();
+    in >> averages;
+    if (averages > 0) in >> slice.ema.emplace();
     record.slices.push_back(slice);
   }
   require(!in.fail() && record.slices.size() == count, "a shard record arrives whole");

@@ -72,9 +72,15 @@ std::uint64_t floats_sent_by_step(const ModelPlan& plan, const StorePlan& store,
   std::uint64_t floats = 0;
   const std::vector<UnitTraffic> traffic = traffic_of(training_shape(plan, store, mesh, micro_steps, true));
   const Topology& replicas = mesh.shard_size() > 1 ? mesh.replica_group() : mesh.world();
+  const bool splits = splits_units(store);
   for (std::size_t unit = 0; unit < plan.units.size(); ++unit) {
     const std::int64_t block = FlatLayout(plan.units[unit], mesh.world().world_size()).block_elements();
     const std::int64_t part = block * mesh.replicas();
+    if (splits && store.whole_units[unit]) {
+      floats += traffic[unit].reductions * floats_sent_by_reduction(mesh.world(), order, block) +
+                floats_sent_by_gather(mesh.world(), block);
+      continue;
+    }
     if (mesh.shard_size() > 1) floats += traffic[unit].gathers * floats_sent_by_gather(mesh.shard_group(), part);
     const std::uint64_t reduction = store.defer_replicas ? floats_sent_by_reduction(mesh.shard_group(), order, part)
                                                          : floats_sent_by_reduction(mesh.world(), order, block);

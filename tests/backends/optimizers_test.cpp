@@ -102,6 +102,29 @@ TEST_P(Updates, LionMatchesThePaper) {
 
 INSTANTIATE_TEST_SUITE_P(Lengths, Updates, ::testing::Values(1, 7, 8, 33, 5000));
 
+// In double: (1 - d) * sum of d^(n-k) p_k + d^n * start.
+TEST_P(Updates, EmaIsTheWeightedSum) {
+  for (const double decay : {0.0, 0.5, 0.9, 0.999}) {
+    Doubles want = random(GetParam(), 1);
+    Floats average(want.begin(), want.end());
+    for (std::uint64_t t = 1; t <= 10; ++t) {
+      const Doubles p = random(GetParam(), 200 + t);
+      ops_under_test().ema(average, Floats(p.begin(), p.end()), decay);
+      for (std::size_t i = 0; i < want.size(); ++i) want[i] = decay * want[i] + (1 - decay) * p[i];
+    }
+    EXPECT_TRUE(close(row({average.begin(), average.end()}), row(want), 1e-6)) << "decay " << decay;
+  }
+}
+
+// A weight that no longer moves is its own average, whatever the rounding of the decay.
+TEST(Ema, StaysWhereItHasArrived) {
+  const Doubles r = random(1000, 9);
+  const Floats p(r.begin(), r.end());
+  Floats average = p;
+  for (int i = 0; i < 100; ++i) ops_under_test().ema(average, p, 0.9999);
+  EXPECT_TRUE(same_bits(average, p));
+}
+
 TEST(Lion, ZeroMovesNothingAndNaNShows) {
   Floats p{1, 1, 1, 1}, m(4);
   ops_under_test().lion(p, m, Floats{0, NAN, 2, -2}, {0.5, 0.9, 0.99, 0, 1});
@@ -134,6 +157,7 @@ TEST(Sharding, CutsAndThreadsDoNotMatter) {
       [](Ops& ops, auto p, auto m, auto, auto grad) {
         ops.lion(p, m, grad, {1e-3, 0.9, 0.99, 0.1, 0.7});
       },
+      [](Ops& ops, auto p, auto m, auto, auto) { ops.ema(m, p, 0.999); },
   };
   for (const Update& update : updates) {
     Floats p = values(1), m = values(2), v(n, 0.25F), p2 = p, m2 = m, v2 = v, p3 = p, m3 = m, v3 = v;
@@ -181,6 +205,14 @@ TEST(Goldens, TorchGivesTheSame) {
     const Floats want = golden[name];
     for (std::size_t i = 0; i < p.size(); ++i) EXPECT_NEAR(p[i], want[i], 5e-7) << name << " element " << i;
   }
+  // Of the weights that SGD walks through.
+  Floats p = golden["start"], average = p;
+  for (const Floats g : golden["gradients"]) {
+    ops.sgd(p, {}, g, {3e-2, 0, 0.1, false, 1});
+    ops.ema(average, p, 0.9);
+  }
+  const Floats want = golden["ema"];
+  for (std::size_t i = 0; i < p.size(); ++i) EXPECT_NEAR(average[i], want[i], 5e-7) << "ema element " << i;
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ Manifest small_manifest() {
   manifest.strategy = "full";
   manifest.units = {{"head", {{"a", {5}, false, {"b"}}}}};
   manifest.optimizer_step = 99;
+  manifest.no_exp_avg_sq = {"a"};
   manifest.skipped_steps = 4;
   manifest.skipped_in_a_row = 1;
   manifest.seed = 1;
@@ -33,8 +34,8 @@ Manifest small_manifest() {
   manifest.config_text = "[run]\nseed = 1\n";
   manifest.model_config_json = "{\"hidden_size\": 8}";
   manifest.extra_json = R"({"scale":65536.0,"third":0.3333333333333333})";
-  manifest.files = {{"rank_00000.h5", 100, {{0, {0, 3}, UINT64_MAX, MomentChecksums{1, 2}}}},
-                    {"rank_00001.h5", 200, {{0, {3, 5}, 7, std::nullopt}}}};
+  manifest.files = {{"rank_00000.h5", 100, {{0, {0, 3}, UINT64_MAX, MomentChecksums{1, 2}, 5}}},
+                    {"rank_00001.h5", 200, {{0, {3, 5}, 7, std::nullopt, 6}}}};
   manifest.side_files = {{"model/config.json", 18, 9}};
   return manifest;
 }
@@ -110,6 +111,19 @@ TEST(Manifest, RefusesNamesThatLeaveTheFolderOrRepeat) {
   EXPECT_THAT(refusal([](Manifest& m) { m.side_files[0].name = "model/../../x"; }), HasSubstr("not a file of"));
   EXPECT_THAT(refusal([](Manifest& m) { m.files[1].name = m.files[0].name; }), HasSubstr("listed twice"));
   EXPECT_THAT(refusal([](Manifest& m) { m.units[0].tensors[0].aliases = {"a"}; }), HasSubstr("listed twice"));
+}
+
+TEST(Manifest, RefusesAveragedWeightsOfAPart) {
+  EXPECT_THAT(refusal([](Manifest& m) { m.files[1].slices[0].ema.reset(); }), HasSubstr("a part of the model only"));
+  EXPECT_EQ(refusal([](Manifest& m) {
+              for (ShardFileRecord& file : m.files) file.slices[0].ema.reset();
+            }),
+            "accepted");
+}
+
+TEST(Manifest, RefusesSecondMomentsThatAreNotOfItsTensors) {
+  EXPECT_THAT(refusal([](Manifest& m) { m.no_exp_avg_sq = {"b"}; }), HasSubstr("says of b"));  // an alias
+  EXPECT_THAT(refusal([](Manifest& m) { m.no_exp_avg_sq = {"a", "a"}; }), HasSubstr("says of a"));
 }
 
 TEST(Manifest, RefusesImpossibleNumbersOfSteps) {

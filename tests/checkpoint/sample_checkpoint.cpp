@@ -21,7 +21,7 @@ std::vector<UnitSpec> sample_units() {
 float sample_value(const std::string& tensor, std::int64_t element, StateKind kind) {
   if (element % 50 == 49) return -0.0f;
   const std::uint64_t hash =
-      xxh3_64(tensor.data(), tensor.size(), static_cast<std::uint64_t>(element) * 3 + static_cast<std::uint64_t>(kind));
+      xxh3_64(tensor.data(), tensor.size(), static_cast<std::uint64_t>(element) * 4 + static_cast<std::uint64_t>(kind));
   const float value = static_cast<float>(hash % 1'000'003) * 1e-3f - 500.0f;
   if (kind == StateKind::exp_avg_sq) return value * value * 1e-30f;
   return value;
@@ -46,6 +46,7 @@ Manifest sample_manifest(std::int64_t world, const SampleModel& model) {
   manifest.alignment = sample_alignment;
   manifest.strategy = "full";
   manifest.units = model.units;
+  manifest.no_exp_avg_sq = model.no_exp_avg_sq;
   manifest.tokens_seen = 18'000'000'000'000'000'000u;
   manifest.optimizer_step = 12;
   manifest.seed = 42;
@@ -56,17 +57,37 @@ Manifest sample_manifest(std::int64_t world, const SampleModel& model) {
   return manifest;
 }
 
+namespace {
+
+void pack(std::vector<float>& values, const FlatLayout& layout, FlatRange range, const PackedTensors& packing) {
+  std::vector<float> packed;
+  for (const Span& span : layout.spans(range)) {
+    if (!packing.holds(span.tensor)) continue;
+    const auto begin = values.begin() + (span.flat_offset - range.begin);
+    packed.insert(packed.end(), begin, begin + span.length);
+  }
+  values = std::move(packed);
+}
+
+}  // namespace
+
 ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int64_t rank, std::int64_t world,
                                    const SampleModel& model) {
   const std::vector<UnitSpec>& units = model.units;
+  const Manifest manifest = sample_manifest(world, model);
   std::vector<std::vector<float>> values;
+  std::vector<PackedTensors> second;
   std::vector<ShardSlice> slices;
-  values.reserve(units.size() * 3);
+  values.reserve(units.size() * 4);
+  for (std::size_t unit = 0; unit < units.size(); ++unit) second.push_back(second_moments(manifest, unit));
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     const FlatLayout layout(units[unit], world, sample_alignment);
     const FlatRange range = layout.owned_range(rank);
     for (const StateKind kind : all_state_kinds) values.push_back(sample_values(layout, range, kind));
-    slices.push_back({unit, range, values[3 * unit], values[3 * unit + 1], values[3 * unit + 2]});
+    pack(values[4 * unit + 2], layout, range, second[unit]);
+    const std::vector<float>* of = &values[4 * unit];
+    slices.push_back({unit, range, of[0], of[1], of[2], {}, &second[unit]});
+    if (model.averaged) slices.back().ema = of[3];
   }
   return write_shard_file(folder, rank, units, slices);
 }

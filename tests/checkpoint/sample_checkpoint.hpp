@@ -19,13 +19,15 @@ namespace lamina::test {
 // The value of one element: different for every tensor, element and kind; negative zero and tiny numbers included.
 [[nodiscard]] float sample_value(const std::string& tensor, std::int64_t element, StateKind kind);
 
-// The values of `range` of a unit (padding is 0).
+// The values of `range` of a unit (padding is 0). Of exp_avg_sq also for tensors that have none.
 [[nodiscard]] std::vector<float> sample_values(const FlatLayout& layout, FlatRange range, StateKind kind);
 
 // What a sample checkpoint is made of.
 struct SampleModel {
   std::vector<UnitSpec> units = sample_units();
   std::string config_json = R"({"model_type": "llama", "torch_dtype": "bfloat16"})";
+  bool averaged = true;  // holds averaged weights
+  std::vector<std::string> no_exp_avg_sq = {};
 };
 
 // Everything but files and side files.

@@ -98,7 +98,7 @@ TEST_F(Shards, AreStrictBothWays) {
 TEST_F(Shards, FindAFlippedBitInAnyDataset) {
   const auto saved = test::save_sample(folder_.path(), 1, 2);
   ShardReader(saved).verify_all();
-  for (const char* name : {"param", "exp_avg", "exp_avg_sq"}) {
+  for (const char* name : {"param", "exp_avg", "exp_avg_sq", "ema"}) {
     std::uint64_t offset = 0;
     {
       const hdf5::File file = hdf5::File::open_read_only(saved / "rank_00001.h5");
@@ -146,7 +146,7 @@ TEST_F(Shards, RefuseAFileOfAnotherSizeOrNone) {
 TEST_F(Shards, KeepFrozenParametersWithoutMoments) {
   const UnitSpec unit{"frozen", {{"w", {3}, true, {}}}};
   const std::vector<float> values{1, 2, 3};
-  const ShardSlice slice{0, {0, 3}, values, {}, {}};
+  const ShardSlice slice{0, {0, 3}, values, {}, {}, {}};
   Manifest manifest = test::sample_manifest(1);
   manifest.units = {unit};
   manifest.files = {write_shard_file(folder_.path(), 0, manifest.units, std::span(&slice, 1))};
@@ -165,7 +165,7 @@ TEST_F(Shards, KeepFrozenParametersWithoutMoments) {
 TEST_F(Shards, KeepOneMomentWithoutTheOther) {
   const UnitSpec unit{"one", {{"w", {3}, true, {}}}};
   const std::vector<float> values{1, 2, 3}, momentum{4, 5, 6};
-  const ShardSlice slice{0, {0, 3}, values, momentum, {}};
+  const ShardSlice slice{0, {0, 3}, values, momentum, {}, {}};
   Manifest manifest = test::sample_manifest(1);
   manifest.optimizer = "lion";
   manifest.units = {unit};
@@ -180,6 +180,52 @@ TEST_F(Shards, KeepOneMomentWithoutTheOther) {
   std::vector<float> read(3);
   reader.read_tensor("w", 0, StateKind::exp_avg, read);
   EXPECT_EQ(read, momentum);
+}
+
+// Muon's: some tensors have no second moment. Ranks whose part holds none of the others have empty datasets.
+TEST_F(Shards, SecondMomentsOfSomeTensorsReadBackAnywhere) {
+  const test::SampleModel model{.no_exp_avg_sq = {"matrix", "two", "embed.weight"}};
+  for (const std::int64_t writers : {1, 4, 7}) {
+    ShardReader reader(test::save_sample(folder_.path(), writers, writers, 0, model));
+    reader.verify_all();
+    EXPECT_TRUE(reader.has(StateKind::exp_avg_sq));
+    EXPECT_FALSE(reader.keeps("lm_head.weight", StateKind::exp_avg_sq));
+    EXPECT_TRUE(reader.keeps("lm_head.weight", StateKind::exp_avg));
+    for (const std::int64_t readers : {1, 3, 8}) {
+      for (const UnitSpec& unit : test::sample_units()) {
+        const FlatLayout layout(unit, readers, 1);
+        for (std::int64_t block = 0; block < readers; ++block) {
+          for (const Span& span : layout.spans(layout.block_range(block))) {
+            const std::string& name = unit.tensors[span.tensor].name;
+            const FlatRange part{span.flat_offset, span.flat_offset + span.length};
+            std::vector<float> values(static_cast<std::size_t>(span.length));
+            if (reader.keeps(name, StateKind::exp_avg_sq)) {
+              reader.read(layout, part, StateKind::exp_avg_sq, values);
+              ASSERT_TRUE(same_bits(values, test::sample_values(layout, part, StateKind::exp_avg_sq))) << name;
+            } else {
+              EXPECT_THAT(
+                  message_of<CheckpointError>([&] { reader.read(layout, part, StateKind::exp_avg_sq, values); }),
+                  HasSubstr("cannot read exp_avg_sq of " + name));
+            }
+          }
+        }
+      }
+    }
+    std::vector<std::string> exported;
+    const CheckpointTensors tensors(reader, StateKind::exp_avg_sq);
+    for (const TensorSpec& tensor : tensors.tensors()) exported.push_back(tensor.name);
+    EXPECT_THAT(exported, testing::ElementsAre("empty", "scalar", "seven", "norm", "none"));
+  }
+}
+
+TEST_F(Shards, KnowWhetherTheyHoldAveragedWeights) {
+  EXPECT_TRUE(ShardReader(test::save_sample(folder_.path(), 1, 3)).has(StateKind::ema));
+  const test::SampleModel plain{.averaged = false};
+  ShardReader reader(test::save_sample(folder_.path(), 2, 3, 0, plain));
+  reader.verify_all();
+  EXPECT_FALSE(reader.has(StateKind::ema));
+  EXPECT_THAT(message_of<CheckpointError>([&] { refuse_without_average(reader); }),
+              HasSubstr("saved without them: optim.ema_decay was 0"));
 }
 
 TEST(FileShare, CoversEveryFileOnce) {

@@ -37,7 +37,7 @@ constexpr const char* tiny_config = R"({
 })";
 
 test::SampleModel model_of(const std::string& config_json) {
-  return {make_model_plan(parse_model_config(config_json, "test")).units, config_json};
+  return {make_model_plan(parse_model_config(config_json, "test")).units, config_json, true, {}};
 }
 
 class Tools : public testing::Test {
@@ -149,6 +149,48 @@ TEST_F(Tools, ExportsHdf5AndTheOptimizer) {
   ASSERT_EQ(consolidate("--optimizer").status, 0);
   SafetensorsFolder optimizer(out_, "optimizer");
   EXPECT_NE(optimizer.find("model.embed_tokens.weight.exp_avg"), nullptr);
+}
+
+TEST_F(Tools, ExportAveragedWeights) {
+  const fs::path saved = test::save_sample(run_, 7, 3, 0, model_);
+  const test::ProgramResult result = consolidate("--weights ema");
+  ASSERT_EQ(result.status, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("ema weights fp32"));
+  EXPECT_EQ(digest(out_), run("lamina-inspect", "--digest --weights ema " + saved.string()).output);
+  EXPECT_NE(digest(out_), digest(saved));
+  PretrainedReader reader(out_, model_.units);
+  const FlatLayout layout(model_.units[0], 1, 1);
+  std::vector<float> values(static_cast<std::size_t>(layout.elements()));
+  reader.read(layout, layout.block_range(0), values);
+  EXPECT_EQ(values, test::sample_values(layout, layout.block_range(0), StateKind::ema));
+  EXPECT_THAT(run("lamina-inspect", saved.string()).output,
+              HasSubstr("optimizer adamw, holds param, exp_avg, exp_avg_sq, ema"));
+}
+
+TEST_F(Tools, ExportTheSecondMomentsThatThereAre) {
+  model_.no_exp_avg_sq = {"model.layers.0.mlp.up_proj.weight", "model.layers.1.mlp.up_proj.weight"};
+  const fs::path saved = test::save_sample(run_, 7, 3, 0, model_);
+  ASSERT_EQ(consolidate("--optimizer").status, 0);
+  SafetensorsFolder optimizer(out_, "optimizer");
+  EXPECT_NE(optimizer.find("model.layers.0.mlp.up_proj.weight.exp_avg"), nullptr);
+  EXPECT_EQ(optimizer.find("model.layers.0.mlp.up_proj.weight.exp_avg_sq"), nullptr);
+  EXPECT_NE(optimizer.find("model.layers.0.mlp.gate_proj.weight.exp_avg_sq"), nullptr);
+  EXPECT_THAT(run("lamina-inspect", saved.string()).output, HasSubstr("exp_avg_sq (of 18 of 20 tensors)"));
+  EXPECT_THAT(run("lamina-inspect", (saved / "rank_00000.h5").string()).output, HasSubstr("exp_avg_sq_spans"));
+}
+
+TEST_F(Tools, RefuseAveragesThatAreNotThere) {
+  model_.averaged = false;
+  const fs::path saved = test::save_sample(run_, 7, 2, 0, model_);
+  for (const auto& result :
+       {consolidate("--weights ema"), run("lamina-inspect", "--digest --weights ema " + saved.string())}) {
+    EXPECT_EQ(result.status, 66);
+    EXPECT_THAT(result.output, HasSubstr("optim.ema_decay was 0"));
+  }
+  EXPECT_THAT(names(folder_.path()), ElementsAre("run"));
+  EXPECT_EQ(run("lamina-inspect", "--weights ema " + saved.string()).status, 64);
+  ASSERT_EQ(consolidate().status, 0);
+  EXPECT_EQ(run("lamina-inspect", "--digest --weights ema " + out_.string()).status, 64);
 }
 
 TEST_F(Tools, RefuseADamagedCheckpointAndLeaveNothing) {

@@ -134,7 +134,7 @@ TEST(ConfigFile, EveryOptionIsBoundToItsOwnField) {
     RunConfig config;
     const std::string old = option.get(config);
     for (const char* text :
-         {"1", "2", "0.5", "yes", "no", "pretrained", "linear", "sgd", "no_shard", "rank", "cuda", "pad"}) {
+         {"1", "2", "0.5", "yes", "no", "pretrained", "linear", "sgd", "original", "no_shard", "rank", "cuda", "pad"}) {
       try {
         option.set(config, text, "x");
       } catch (const UsageError&) {

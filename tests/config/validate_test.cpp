@@ -70,6 +70,14 @@ TEST(Validate, EachRuleNamesItsKey) {
       {"optim.eps", [](RunConfig& c) { c.optim.kind = OptimizerKind::lion, c.optim.eps = 1e-6; }},
       {"optim.groups", [](RunConfig& c) { c.optim.groups = "norm"; }},
       {"optim.grad_clip", [](RunConfig& c) { c.optim.grad_clip = -1; }},
+      {"optim.ema_decay", [](RunConfig& c) { c.optim.ema_decay = 1; }},
+      {"optim.muon_momentum", [](RunConfig& c) { c.optim.muon_momentum = 0.9; }},
+      {"optim.muon_momentum", [](RunConfig& c) { c.optim.kind = OptimizerKind::muon, c.optim.muon_momentum = 1; }},
+      {"optim.muon_nesterov", [](RunConfig& c) { c.optim.muon_nesterov = false; }},
+      {"optim.muon_adjust_lr", [](RunConfig& c) { c.optim.muon_adjust_lr = MuonAdjustLr::original; }},
+      {"optim.momentum", [](RunConfig& c) { c.optim.kind = OptimizerKind::muon, c.optim.momentum = 0.9; }},
+      {"optim.nesterov", [](RunConfig& c) { c.optim.kind = OptimizerKind::muon, c.optim.nesterov = true; }},
+      {"optim.ema_decay", [](RunConfig& c) { c.optim.ema_decay = -0.5; }},
       {"optim.warmup", [](RunConfig& c) { c.optim.warmup = 101; }},
       {"optim.decay", [](RunConfig& c) { c.optim.decay = 5; }},
       {"parallel.prefetch", [](RunConfig& c) { c.parallel.prefetch = 4; }},
@@ -86,12 +94,21 @@ TEST(Validate, EachOptimizerKindIsSoundWithItsOwnOptions) {
   RunConfig config = sound();
   config.optim.groups = "*.norm.*:decay=0:lr=0.5";
   for (const OptimizerKind kind :
-       {OptimizerKind::adamw, OptimizerKind::adam, OptimizerKind::lion, OptimizerKind::sgd}) {
+       {OptimizerKind::adamw, OptimizerKind::adam, OptimizerKind::lion, OptimizerKind::muon, OptimizerKind::sgd}) {
     config.optim.kind = kind;
     EXPECT_THAT(config_problems(config, 1), IsEmpty());
   }
   config.optim.momentum = 0.9;
   config.optim.nesterov = true;
+  EXPECT_THAT(config_problems(config, 1), IsEmpty());
+  config.optim = {};
+  config.optim.kind = OptimizerKind::muon;
+  config.optim.muon_momentum = 0.9;
+  config.optim.muon_nesterov = false;
+  config.optim.muon_adjust_lr = MuonAdjustLr::original;
+  config.optim.beta1 = 0.8;
+  config.optim.beta2 = 0.99;
+  config.optim.eps = 1e-6;
   EXPECT_THAT(config_problems(config, 1), IsEmpty());
 }
 

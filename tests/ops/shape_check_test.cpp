@@ -57,6 +57,10 @@ class CountingOps final : public Ops {
   }
   void do_sgd(std::span<float>, std::span<float>, std::span<const float>, const SgdStep&) override { ++calls; }
   void do_lion(std::span<float>, std::span<float>, std::span<const float>, const LionStep&) override { ++calls; }
+  void do_muon_direction(std::span<float>, std::span<float>, const MuonDirection&) override { ++calls; }
+  void do_orthogonalise(V, std::span<float>) override { ++calls; }
+  void do_muon_update(std::span<float>, std::span<const float>, const MuonUpdate&) override { ++calls; }
+  void do_ema(std::span<float>, std::span<const float>, double) override { ++calls; }
   void do_add_sum_of_squares(ExactSum&, std::span<const float>) override { ++calls; }
 };
 
@@ -229,12 +233,31 @@ TEST_F(ShapeChecks, OtherOptimizers) {
   ops.sgd(a, {}, d, {});
   ops.sgd(a, b, d, {0.1, 0.9, 0, true, 1});
   ops.lion(a, b, d, {});
-  EXPECT_EQ(ops.calls, 4);
+  ops.ema(a, d, 0.9);
+  EXPECT_EQ(ops.calls, 5);
   EXPECT_THAT(refusal([&] { ops.adam(a, wrong, c, d, {}); }), HasSubstr("exp_avg [3]"));
   EXPECT_THAT(refusal([&] { ops.sgd(a, b, d, {}); }), HasSubstr("momentum_buffer [4]"));
   EXPECT_THAT(refusal([&] { ops.sgd(a, {}, d, {0.1, 0.9, 0, false, 1}); }), HasSubstr("momentum_buffer [0]"));
   EXPECT_THAT(refusal([&] { ops.sgd(a, {}, d, {0.1, 0, 0, true, 1}); }), HasSubstr("nesterov"));
   EXPECT_THAT(refusal([&] { ops.lion(a, b, wrong, {}); }), HasSubstr("grad [3]"));
+  EXPECT_THAT(refusal([&] { ops.ema(a, wrong, 0.9); }), HasSubstr("param [3]"));
+  EXPECT_THAT(refusal([&] { ops.ema(a, d, 1); }), HasSubstr("below 1"));
+  EXPECT_EQ(ops.calls, 5);
+}
+
+TEST_F(ShapeChecks, Muon) {
+  std::vector<float> a(12), b(12), wrong(11), workspace(static_cast<std::size_t>(Ops::orthogonalise_workspace(4, 3)));
+  EXPECT_EQ(workspace.size(), 12U + 18U);
+  ops.muon_direction(a, b, {});
+  ops.orthogonalise({a.data(), 4, 3}, workspace);
+  ops.orthogonalise({a.data(), 3, 4}, workspace);
+  ops.muon_update(a, b, {});
+  EXPECT_EQ(ops.calls, 4);
+  EXPECT_THAT(refusal([&] { ops.muon_direction(a, wrong, {}); }), HasSubstr("momentum_buffer [11]"));
+  EXPECT_THAT(refusal([&] { ops.muon_update(a, wrong, {}); }), HasSubstr("direction [11]"));
+  EXPECT_THAT(refusal([&] { ops.orthogonalise({a.data(), 4, 3}, wrong); }), HasSubstr("must have 30 floats"));
+  EXPECT_THAT(refusal([&] { ops.orthogonalise({a.data(), 3, 3, 4}, workspace); }), HasSubstr("contiguous"));
+  EXPECT_THAT(refusal([&] { ops.orthogonalise({a.data(), 0, 3}, workspace); }), HasSubstr("with elements"));
   EXPECT_EQ(ops.calls, 4);
 }
 

@@ -49,6 +49,8 @@ TEST(MomentCount, IsWhatEachKindKeeps) {
   EXPECT_EQ(moment_count(optim), 2);
   optim.kind = OptimizerKind::adam;
   EXPECT_EQ(moment_count(optim), 2);
+  optim.kind = OptimizerKind::muon;
+  EXPECT_EQ(moment_count(optim), 2);
   optim.kind = OptimizerKind::lion;
   EXPECT_EQ(moment_count(optim), 1);
   optim.kind = OptimizerKind::sgd;

@@ -1,4 +1,5 @@
 // The contract of a weight store, for both kinds: state, versions, misuse, gradients with odd unit sizes.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <tuple>
@@ -137,6 +138,35 @@ TEST_P(WeightStoreTest, AllRanksTogetherCountEveryElementOnce) {
     world().sum(counted, "the counted elements");
     EXPECT_EQ(counted[0], store_->layout(unit).elements());
   }
+}
+
+// What the ranks of the optimizer's group update covers every unit once, and each knows its own part.
+TEST_P(WeightStoreTest, TheOptimizersRanksCoverEveryUnit) {
+  for (std::size_t unit = 0; unit < store_->unit_count(); ++unit) {
+    std::vector<FlatRange> ranges = store_->optimizer_ranges(unit);
+    EXPECT_EQ(ranges.at(static_cast<std::size_t>(store_->optimizer_rank())), store_->optimizer_shard(unit).range);
+    std::ranges::sort(ranges, {}, &FlatRange::begin);
+    std::int64_t next = 0;
+    for (const FlatRange& range : ranges) {
+      EXPECT_EQ(range.begin, next);
+      next = range.end;
+    }
+    EXPECT_EQ(next, store_->layout(unit).padded_elements());
+  }
+}
+
+// Each tells its neighbour in the group which part it updates.
+TEST_P(WeightStoreTest, TheOptimizersRanksReachEachOther) {
+  const auto group = static_cast<int>(store_->optimizer_ranges(0).size());
+  const int me = store_->optimizer_rank(), next = (me + 1) % group, before = (me + group - 1) % group;
+  const std::vector<float> mine{static_cast<float>(store_->optimizer_shard(2).range.begin)};
+  std::vector<float> theirs = mine;
+  if (group > 1) {
+    const FloatSend send{next, mine};
+    const FloatReceive receive{before, theirs};
+    store_->exchange(std::span(&send, 1), std::span(&receive, 1));
+  }
+  EXPECT_EQ(theirs[0], static_cast<float>(store_->optimizer_ranges(2)[static_cast<std::size_t>(before)].begin));
 }
 
 TEST_P(WeightStoreTest, TwoGradientSlotsAndNoMore) {

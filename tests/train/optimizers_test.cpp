@@ -2,6 +2,7 @@
 // rank that holds everything decides.
 #include "train/training_world.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -49,6 +50,7 @@ std::map<std::string, OptimSection> all_kinds() {
   lion.beta2 = 0.99;
   OptimSection& groups = add("groups", OptimizerKind::adamw);
   groups.groups = "*.mlp.*:lr=0.5, *norm*:decay=0.2:lr=2, *.q_proj.weight:lr=0";
+  add("averaged", OptimizerKind::lion).ema_decay = 0.8;
   return kinds;
 }
 
@@ -61,11 +63,28 @@ RunConfig config_of(const OptimSection& optim, Strategy strategy) {
   return config;
 }
 
-// Every rank alone, not sharded.
+// This rank alone, not sharded.
+const mpi::Communicator& self() {
+  static const mpi::Communicator comm = world().split(world().rank(), 0);
+  return comm;
+}
+
 RunRecord alone(const OptimSection& optim) {
-  static const mpi::Communicator self = world().split(world().rank(), 0);
-  TrainingWorld training(self, small_model("tied"), config_of(optim, Strategy::no_shard));
+  TrainingWorld training(self(), small_model("tied"), config_of(optim, Strategy::no_shard));
   return run_training(training, steps);
+}
+
+// This rank's part of the averaged weights, bit by bit; `whole` holds all of them.
+void expect_same_average(TrainingWorld& training, TrainingWorld& whole, const std::string& what) {
+  for (std::size_t unit = 0; unit < training.store().unit_count(); ++unit) {
+    const OptimizerShard shard = training.store().optimizer_shard(unit);
+    const std::span<const float> all = whole.store().optimizer_shard(unit).ema;
+    ASSERT_EQ(shard.ema.size(), shard.param.size()) << what;
+    for (std::size_t i = 0; i < shard.ema.size(); ++i) {
+      const std::size_t at = static_cast<std::size_t>(shard.range.begin) + i;
+      ASSERT_EQ(shard.ema[i], at < all.size() ? all[at] : 0.0F) << what << " unit " << unit << " element " << at;
+    }
+  }
 }
 
 void expect_same(const RunRecord& run, const RunRecord& expected, const std::string& what) {
@@ -86,9 +105,40 @@ TEST(Optimizers, SameBitsForEveryKindAndStrategy) {
   }
 }
 
+// After every step against the formula, over the weights themselves; then every strategy against this one rank.
+TEST(Optimizers, AveragedWeightsHaveTheSameBits) {
+  OptimSection optim = small_run().optim;
+  optim.ema_decay = 0.8;
+  TrainingWorld whole(self(), small_model("tied"), config_of(optim, Strategy::no_shard));
+  std::vector<std::vector<float>> expected;
+  for (std::size_t unit = 0; unit < whole.store().unit_count(); ++unit) {
+    const std::span<const float> first = whole.store().optimizer_shard(unit).param;
+    expected.emplace_back(first.begin(), first.end());
+  }
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    const auto first = static_cast<std::uint64_t>((step - 1) * whole.config().train.global_batch);
+    static_cast<void>(whole.engine().run(whole.batches(), step, first, false));
+    for (std::size_t unit = 0; unit < expected.size(); ++unit) {
+      const OptimizerShard shard = whole.store().optimizer_shard(unit);
+      for (std::size_t i = 0; i < expected[unit].size(); ++i) {
+        expected[unit][i] += static_cast<float>(1 - 0.8) * (shard.param[i] - expected[unit][i]);
+      }
+      ASSERT_TRUE(std::ranges::equal(shard.ema, expected[unit])) << "step " << step << " unit " << unit;
+    }
+  }
+  for (const Strategy strategy : {Strategy::no_shard, Strategy::shard_optimizer, Strategy::shard_grad_op,
+                                  Strategy::full, Strategy::hybrid, Strategy::hybrid_optimizer}) {
+    TrainingWorld training(world(), small_model("tied"), config_of(optim, strategy));
+    static_cast<void>(run_training(training, steps));
+    expect_same_average(training, whole, std::string(name_of(strategy)));
+  }
+}
+
 TEST(Optimizers, KindsDiffer) {
   std::map<std::string, RunRecord> records;
-  for (const auto& [name, optim] : all_kinds()) records[name] = alone(optim);
+  for (const auto& [name, optim] : all_kinds()) {
+    if (name != "averaged") records[name] = alone(optim);  // it does not change what is trained
+  }
   for (const auto& [name, record] : records) {
     for (const auto& [other, of_other] : records) {
       if (name == other) continue;
@@ -109,7 +159,7 @@ TEST(Optimizers, StateIsAllocatedOnlyWhereItIsUsed) {
       shards += sizeof(float) * static_cast<std::uint64_t>(FlatLayout(unit, world().size()).block_elements());
     }
     EXPECT_EQ(state_bytes(training.store_plan(), world().size()),
-              shards * (2 + static_cast<std::uint64_t>(moment_count(optim))))
+              shards * (2 + static_cast<std::uint64_t>(moment_count(optim)) + (optim.ema_decay > 0 ? 1 : 0)))
         << name;
   }
 }
@@ -189,6 +239,41 @@ TEST_F(Resuming, GoesOnWithTheSameBits) {
       EXPECT_EQ(result.loss, expected.losses[static_cast<std::size_t>(step - 1)]) << name << " step " << step;
     }
     EXPECT_TRUE(training.weights() == expected.weights) << name;
+  }
+}
+
+TEST_F(Resuming, AveragedWeightsGoOnToo) {
+  OptimSection optim = small_run().optim;
+  optim.ema_decay = 0.9;
+  RunRecord before;
+  const std::string saved = save(optim, 3, before);
+  TrainingWorld training(world(), small_model("tied"), config(optim, Strategy::shard_optimizer));
+  Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
+  static_cast<void>(checkpointer.load(saved));
+  TrainingWorld whole(self(), small_model("tied"), config_of(optim, Strategy::no_shard));
+  static_cast<void>(run_training(whole, 3));
+  expect_same_average(training, whole, "loaded");
+  for (TrainingWorld* run : {&training, &whole}) {
+    for (std::int64_t step = 4; step <= steps; ++step) {
+      const auto first = static_cast<std::uint64_t>((step - 1) * run->config().train.global_batch);
+      static_cast<void>(run->engine().run(run->batches(), step, first, false));
+    }
+  }
+  expect_same_average(training, whole, "gone on");
+}
+
+TEST_F(Resuming, AveragedWeightsAreNeitherLostNorInvented) {
+  OptimSection plain = small_run().optim, averaging = plain;
+  averaging.ema_decay = 0.9;
+  RunRecord record;
+  EXPECT_THAT(refusal(plain, save(averaging, 2, record)), HasSubstr("optim.ema_decay is 0"));
+  const std::string saved = save(plain, 3, record);
+  TrainingWorld training(world(), small_model("tied"), config(averaging, Strategy::full));
+  Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
+  EXPECT_EQ(checkpointer.load(saved).step, 3);  // the average begins as the weights
+  for (std::size_t unit = 0; unit < training.store().unit_count(); ++unit) {
+    const OptimizerShard shard = training.store().optimizer_shard(unit);
+    EXPECT_TRUE(std::ranges::equal(shard.ema, shard.param));
   }
 }
 

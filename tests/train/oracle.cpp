@@ -103,10 +103,30 @@ class Oracle {
     hyper.grad_scale = grad_scale;
     for_tensors([&](std::size_t unit, std::size_t at, std::size_t size, const TensorSpec& tensor) {
       hyper.weight_decay = tensor.decay ? optim.weight_decay : 0;
+      if (optim.kind == OptimizerKind::muon && tensor.block_matrix) {
+        std::vector<float> direction(sums[unit].begin() + static_cast<std::ptrdiff_t>(at),
+                                     sums[unit].begin() + static_cast<std::ptrdiff_t>(at + size));
+        muon(std::span(weights_[unit]).subspan(at, size), std::span(exp_avg_[unit]).subspan(at, size), direction,
+             tensor.shape, hyper);
+        return;
+      }
       backend_.ops->adamw(std::span(weights_[unit]).subspan(at, size), std::span(exp_avg_[unit]).subspan(at, size),
                           std::span(exp_avg_sq_[unit]).subspan(at, size), std::span(sums[unit]).subspan(at, size),
                           hyper);
     });
+  }
+
+  // On the whole matrix at once.
+  void muon(std::span<float> weight, std::span<float> momentum, std::span<float> direction,
+            const std::vector<std::int64_t>& shape, const AdamWStep& hyper) {
+    const OptimSection& optim = config_.optim;
+    const auto rows = static_cast<double>(shape[0]), cols = static_cast<double>(shape[1]);
+    const double scale = optim.muon_adjust_lr == MuonAdjustLr::original ? std::sqrt(std::max(1.0, rows / cols))
+                                                                        : 0.2 * std::sqrt(std::max(rows, cols));
+    std::vector<float> workspace(static_cast<std::size_t>(Ops::orthogonalise_workspace(shape[0], shape[1])));
+    backend_.ops->muon_direction(direction, momentum, {optim.muon_momentum, optim.muon_nesterov, hyper.grad_scale});
+    backend_.ops->orthogonalise({direction.data(), shape[0], shape[1]}, workspace);
+    backend_.ops->muon_update(weight, direction, {hyper.lr, hyper.weight_decay, scale});
   }
 
   void validate() {

@@ -55,8 +55,8 @@ Topology make_topology(const mpi::Communicator& world, std::vector<int> nodes) {
   return {world.rank(), nodes, std::vector<std::string>(nodes.size(), mpi::Communicator::host_name())};
 }
 
-StorePlan with_moments(StorePlan plan, const RunConfig& config) {
-  plan.moments = moment_count(config.optim);
+StorePlan with_state(StorePlan plan, const RunConfig& config) {
+  plan_state(plan, config.optim);
   return plan;
 }
 
@@ -71,12 +71,13 @@ TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, Run
       order_(config_.reduction.order == ReductionOrder::hierarchical ? SumOrder::hierarchical : SumOrder::rank),
       topology_(make_topology(world_, std::move(nodes))),
       store_plan_(
-          with_moments(make_store_plan(config_.parallel, plan_.units, plan_.root ? 1 : 0, topology_, order_), config_)),
+          with_state(make_store_plan(config_.parallel, plan_.units, plan_.root ? 1 : 0, topology_, order_), config_)),
       fabrics_("mpi", world_, Mesh(topology_, store_plan_.shard_size), order_),
       store_(make_weight_store(store_plan_, *backend_.device, fabrics_)),
       runner_(std::make_unique<ModelRunner>(plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
                                             sequence_length, true, training_loss(config_.train))),
       batches_(plan_.config.vocab_size) {
+  optimizer_->prepare(*store_, *backend_.device);
   initialise_randomly(plan_, config_.run.seed, *store_);
   publish_all(*store_);
 }

@@ -50,6 +50,7 @@ class Engine {
     fabrics_ = std::make_unique<FabricSet>("mpi", world, Mesh(topology, store_plan_.shard_size), SumOrder::rank);
     optimizer_ = make_optimizer(config_.optim, plan.units);
     store_ = make_weight_store(store_plan_, *backend_.device, *fabrics_);
+    optimizer_->prepare(*store_, *backend_.device);
     runner_ = std::make_unique<ModelRunner>(plan, *backend_.device, *backend_.ops, settings.sequences, settings.seq_len,
                                             true);
     initialise_randomly(plan, 1, *store_);

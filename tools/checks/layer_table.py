@@ -7,7 +7,7 @@ src/README.md shows the same table to people. structure.py compares the tree wit
 # is named here.
 LAYERS = {
     "base": (0, ""),
-    "shard/layout": (1, "base"),  # unit_spec, flat_layout: pure arithmetic, so that tools and checkpoints link no communication
+    "shard/layout": (1, "base"),  # unit_spec, flat_layout, packed_tensors: pure arithmetic, so that tools and checkpoints link no communication
     "config": (1, "base"),
     "mpi": (1, "base"),
     "device": (1, "base"),
@@ -44,8 +44,10 @@ LAYERS = {
 FILE_MODULES = {
     "include/lamina/shard/unit_spec": "shard/layout",
     "include/lamina/shard/flat_layout": "shard/layout",
+    "include/lamina/shard/packed_tensors": "shard/layout",
     "src/shard/unit_spec": "shard/layout",
     "src/shard/flat_layout": "shard/layout",
+    "src/shard/packed_tensors": "shard/layout",
     "include/lamina/comm/mpi_fabric": "comm/mpi",
     "src/comm/fabric_registry": "comm/registry",
     "src/backends/registry": "backends/registry",

@@ -10,12 +10,14 @@
 int main(int argc, char** argv) {
   using namespace lamina;
   constexpr const char* program = "lamina-consolidate";
-  std::string checkpoint, out, dtype = "fp32", max_size = "5GB", format = "safetensors";
+  std::string checkpoint, out, weights = "trained", dtype = "fp32", max_size = "5GB", format = "safetensors";
   bool optimizer = false;
   ArgumentParser parser(program, "Joins the shards of a checkpoint into one Hugging Face folder, verified and atomic.");
   parser.positional("CHECKPOINT", checkpoint,
                     "a checkpoint, or a run folder (its newest complete checkpoint is taken)");
   parser.positional("OUT", out, "the folder to make; must not exist, or be empty");
+  parser.choice("weights", weights, {"trained", "ema"},
+                "the weights as trained, or their moving average (of runs with optim.ema_decay)");
   parser.choice("dtype", dtype, {"fp32", "bf16"}, "element type of the weights (bf16: rounded to nearest even)");
   parser.option("max-shard-size", max_size, "SIZE", "largest safetensors file before the weights are split");
   parser.choice("format", format, {"safetensors", "hdf5"}, "kind of file for the tensors");
@@ -24,6 +26,7 @@ int main(int argc, char** argv) {
     ConsolidateRequest request;
     request.checkpoint = checkpoint;
     request.out = out;
+    request.weights = weights == "ema" ? ExportedWeights::ema : ExportedWeights::trained;
     request.dtype = dtype == "bf16" ? DType::bf16 : DType::f32;
     request.max_file_bytes = parse_file_size(max_size, "--max-shard-size");
     request.format = format == "hdf5" ? ExportFormat::hdf5 : ExportFormat::safetensors;
@@ -34,7 +37,8 @@ int main(int argc, char** argv) {
     }
     const ConsolidateReport report = consolidate(request);
     for (const std::string& warning : report.warnings) fmt::print(stderr, "warning: {}\n", warning);
-    fmt::print("{}: step {} -> {}: {} tensors, {} in {} file{}, weights {}\n", report.checkpoint.string(), report.step,
-               out, report.tensors, human_bytes(report.bytes), report.files, report.files == 1 ? "" : "s", dtype);
+    fmt::print("{}: step {} -> {}: {} tensors, {} in {} file{}, {} weights {}\n", report.checkpoint.string(),
+               report.step, out, report.tensors, human_bytes(report.bytes), report.files, report.files == 1 ? "" : "s",
+               weights, dtype);
   });
 }

@@ -71,6 +71,7 @@ class Merge {
       throw CheckpointError(one_line(fmt::format("cannot export the optimizer of {}", reader_.folder().string()),
                                      "it was saved without optimizer state", "leave out --optimizer"));
     }
+    if (request_.weights == ExportedWeights::ema) refuse_without_average(reader_);
     reader_.verify_all();
     StagedFolder staged(out);
     write_weights(staged.path());
@@ -108,7 +109,7 @@ class Merge {
   }
 
   void write_weights(const fs::path& folder) {
-    CheckpointTensors tensors(reader_, StateKind::param);
+    CheckpointTensors tensors(reader_, request_.weights == ExportedWeights::ema ? StateKind::ema : StateKind::param);
     take(export_parts(folder, "model", {{&tensors, ""}}, request_.dtype));
   }
 

@@ -12,10 +12,14 @@ namespace lamina {
 
 enum class ExportFormat { safetensors, hdf5 };
 
+// Which of a checkpoint's values for each weight: as trained, or their moving average (optim.ema_decay).
+enum class ExportedWeights { trained, ema };
+
 struct ConsolidateRequest {
   std::filesystem::path checkpoint;  // a checkpoint or a run folder
   std::filesystem::path out;         // must not exist, or be an empty folder
-  DType dtype = DType::f32;          // f32 or bf16 (rounded to nearest even)
+  ExportedWeights weights = ExportedWeights::trained;
+  DType dtype = DType::f32;  // f32 or bf16 (rounded to nearest even)
   std::uint64_t max_file_bytes = 5'000'000'000;
   ExportFormat format = ExportFormat::safetensors;
   bool optimizer =

@@ -28,6 +28,21 @@ def run(kind, options, start, gradients):
     return parameter.detach().tolist()
 
 
+def run_average(start, gradients, decay):
+    """AveragedModel counts its first update as the first value, so it is given the initial weights."""
+    model = torch.nn.Module()
+    model.weight = torch.nn.Parameter(start.clone())
+    average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(decay))
+    average.update_parameters(model)
+    kind, options = CASES["sgd"]
+    optimizer = kind([model.weight], **options)
+    for gradient in gradients:
+        model.weight.grad = gradient.clone()
+        optimizer.step()
+        average.update_parameters(model)
+    return average.module.weight.detach().tolist()
+
+
 def main():
     generator = torch.Generator().manual_seed(5)
     start = torch.randn(ELEMENTS, generator=generator)
@@ -35,6 +50,7 @@ def main():
     content = {"torch": torch.__version__, "start": start.tolist(), "gradients": gradients.tolist()}
     for name, (kind, options) in CASES.items():
         content[name] = run(kind, options, start, gradients)
+    content["ema"] = run_average(start, gradients, 0.9)
     path = pathlib.Path(sys.argv[1]) / "optimizers.json"
     path.write_text(json.dumps(content) + "\n", encoding="utf-8")
 

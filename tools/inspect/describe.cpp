@@ -57,6 +57,29 @@ std::string file_table(const Manifest& manifest) {
   return table.text();
 }
 
+// What is held for each element, as the slices say.
+std::string state_text(const Manifest& manifest) {
+  bool first = false, second = false, average = false;
+  std::size_t tensors = 0;
+  for (const UnitSpec& unit : manifest.units) tensors += unit.tensors.size();
+  for (const ShardFileRecord& file : manifest.files) {
+    for (const SliceRecord& slice : file.slices) {
+      if (slice.range.length() == 0) continue;
+      first = first || slice.moments;
+      second = second || (slice.moments && slice.moments->exp_avg_sq);
+      average = average || slice.ema;
+    }
+  }
+  std::vector<std::string> kinds{name_of(StateKind::param)};
+  if (first) kinds.emplace_back(name_of(StateKind::exp_avg));
+  if (second) kinds.emplace_back(name_of(StateKind::exp_avg_sq));
+  if (second && !manifest.no_exp_avg_sq.empty()) {
+    kinds.back() += fmt::format(" (of {} of {} tensors)", tensors - manifest.no_exp_avg_sq.size(), tensors);
+  }
+  if (average) kinds.emplace_back(name_of(StateKind::ema));
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
 std::string describe_checkpoint(const fs::path& folder) {
   const Manifest manifest = read_manifest(resolve_checkpoint(folder));
   const std::string& config = manifest.config_text;
@@ -65,11 +88,12 @@ std::string describe_checkpoint(const fs::path& folder) {
   return fmt::format(
       "checkpoint {} (complete, {})\n"
       "  step {}, {} tokens seen, optimizer step {}{}, next sample {}, seed {}\n"
+      "  optimizer {}, holds {}\n"
       "  saved by {} ranks, strategy {}, {} shards, alignment {}, config {}\n\n{}\n{}",
       folder.string(), human_bytes(bytes_of(manifest)), manifest.step, manifest.tokens_seen, manifest.optimizer_step,
-      skipped, manifest.next_sample, manifest.seed, manifest.world_size, manifest.strategy, manifest.shard_count,
-      manifest.alignment, hex_digest(xxh3_64(config.data(), config.size())), unit_table(manifest),
-      file_table(manifest));
+      skipped, manifest.next_sample, manifest.seed, manifest.optimizer, state_text(manifest), manifest.world_size,
+      manifest.strategy, manifest.shard_count, manifest.alignment, hex_digest(xxh3_64(config.data(), config.size())),
+      unit_table(manifest), file_table(manifest));
 }
 
 std::string describe_run(const fs::path& folder, const std::vector<CatalogEntry>& entries) {

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include <lamina/checkpoint/manifest.hpp>
+
 namespace lamina {
 
 // A checkpoint, a run folder, a folder with safetensors, a .safetensors file, or an HDF5 file. Throws DataError when
@@ -14,7 +16,8 @@ namespace lamina {
 [[nodiscard]] std::string describe_hdf5(const std::filesystem::path& path);
 
 // One line "<hex>  <name>" a tensor and last "<hex>  all", for a checkpoint (checksums proved first), a run folder, or
-// a Hugging Face folder.
-[[nodiscard]] std::string digest_text(const std::filesystem::path& path);
+// a Hugging Face folder. `kind`: param or ema, which only a checkpoint has; throws CheckpointError or UsageError
+// otherwise.
+[[nodiscard]] std::string digest_text(const std::filesystem::path& path, StateKind kind);
 
 }  // namespace lamina

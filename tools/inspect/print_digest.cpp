@@ -12,21 +12,27 @@ namespace lamina {
 
 namespace {
 
-ModelDigest digest_at(const std::filesystem::path& path) {
+ModelDigest digest_at(const std::filesystem::path& path, StateKind kind) {
   if (SafetensorsFolder::present(path)) {
+    if (kind != StateKind::param) {
+      throw UsageError(one_line("--weights ema cannot be used here",
+                                fmt::format("{} is a model folder: it holds weights of one kind", path.string()),
+                                "leave it out"));
+    }
     FolderTensors tensors(path);
     return digest_of(tensors);
   }
   ShardReader reader(resolve_checkpoint(path));
+  if (kind == StateKind::ema) refuse_without_average(reader);
   reader.verify_all();
-  CheckpointTensors tensors(reader, StateKind::param);
+  CheckpointTensors tensors(reader, kind);
   return digest_of(tensors);
 }
 
 }  // namespace
 
-std::string digest_text(const std::filesystem::path& path) {
-  const ModelDigest digest = digest_at(path);
+std::string digest_text(const std::filesystem::path& path, StateKind kind) {
+  const ModelDigest digest = digest_at(path, kind);
   std::string text;
   for (const TensorDigest& tensor : digest.tensors) {
     text += fmt::format("{}  {}\n", hex_digest(tensor.digest), tensor.name);

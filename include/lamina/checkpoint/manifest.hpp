@@ -13,19 +13,21 @@
 #include <vector>
 
 #include <lamina/shard/flat_layout.hpp>
+#include <lamina/shard/packed_tensors.hpp>
 #include <lamina/shard/unit_spec.hpp>
 
 namespace lamina {
 
-// What is kept for each element of the model: the fp32 master value and up to two moments of the optimizer (one:
-// exp_avg).
-enum class StateKind : std::uint8_t { param, exp_avg, exp_avg_sq };
-inline constexpr StateKind all_state_kinds[] = {StateKind::param, StateKind::exp_avg, StateKind::exp_avg_sq};
-[[nodiscard]] const char* name_of(StateKind kind);  // "param", "exp_avg", "exp_avg_sq": also the dataset's name
+// What is kept for each element of the model: the fp32 master value, up to two moments of the optimizer (one: exp_avg)
+// and, if the run averages its weights, their moving average.
+enum class StateKind : std::uint8_t { param, exp_avg, exp_avg_sq, ema };
+inline constexpr StateKind all_state_kinds[] = {StateKind::param, StateKind::exp_avg, StateKind::exp_avg_sq,
+                                                StateKind::ema};
+[[nodiscard]] const char* name_of(StateKind kind);  // "param", "exp_avg", "exp_avg_sq", "ema": also the dataset's name
 
 struct MomentChecksums {
   std::uint64_t exp_avg = 0;
-  std::optional<std::uint64_t> exp_avg_sq;  // none for optimizers with one moment
+  std::optional<std::uint64_t> exp_avg_sq;  // none for optimizers with one moment; of the elements that have it
   bool operator==(const MomentChecksums&) const = default;
 };
 
@@ -36,6 +38,7 @@ struct SliceRecord {
   FlatRange range;       // flat coordinates of that unit; may be empty
   std::uint64_t param = 0;
   std::optional<MomentChecksums> moments;  // none for optimizers without state
+  std::optional<std::uint64_t> ema;        // in all slices that have elements, or in none
   bool operator==(const SliceRecord&) const = default;
 };
 
@@ -68,6 +71,8 @@ struct Manifest {
   std::vector<UnitSpec> units;
   std::string optimizer = "adamw";  // its kind; a manifest without it is AdamW's
   std::int64_t optimizer_step = 0;  // updates made, for bias correction
+  // Tensors without a second moment in a checkpoint that has some (Muon's).
+  std::vector<std::string> no_exp_avg_sq;
   // Steps without an update because loss or gradient were not finite; 0 in a manifest without them.
   std::int64_t skipped_steps = 0;
   std::int64_t skipped_in_a_row = 0;  // of these, up to and with the last step
@@ -84,6 +89,9 @@ struct Manifest {
 
   bool operator==(const Manifest&) const = default;
 };
+
+// What exp_avg_sq holds of a unit: the datasets leave out what has none.
+[[nodiscard]] PackedTensors second_moments(const Manifest& manifest, std::size_t unit);
 
 // The JSON text, with the config's hash and the manifest's own checksum. Throws InternalError when extra_json is not an
 // object.

@@ -35,8 +35,10 @@ class ShardReader {
   // Strict both ways: every tensor of `units` is in the checkpoint with the same shape, and the checkpoint holds no
   // other. Names what differs.
   void check_units(std::span<const UnitSpec> units) const;
-  // Whether the checkpoint holds that kind of state for every element.
+  // Whether the checkpoint holds that kind of state for every element that is to have it.
   [[nodiscard]] bool has(StateKind kind) const;
+  // Whether the tensor of that name or alias is one of those: all are, but exp_avg_sq may be for some only.
+  [[nodiscard]] bool keeps(const std::string& name, StateKind kind) const;
 
   // Fills `out` (range.length() floats) with the elements of `range` of the target's unit; padding becomes 0. Any block
   // count, any alignment.
@@ -62,7 +64,11 @@ struct FileShare {
 };
 [[nodiscard]] FileShare file_share(std::size_t files, std::int64_t rank, std::int64_t world);
 
-// One kind of state of a whole checkpoint, tensor by tensor. Keeps a reference to `reader`.
+// Throws CheckpointError when the checkpoint holds no averaged weights.
+void refuse_without_average(const ShardReader& reader);
+
+// One kind of state of a whole checkpoint, tensor by tensor, without tensors that have none. Keeps a reference to
+// `reader`.
 class CheckpointTensors : public TensorSource {
  public:
   CheckpointTensors(ShardReader& reader, StateKind kind);

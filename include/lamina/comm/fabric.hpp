@@ -28,6 +28,16 @@ struct SlotPlan {
   int gradient_slots = 0;
 };
 
+// One message between two ranks of a fabric, numbered as in its topology.
+struct FloatSend {
+  int to = 0;
+  std::span<const float> data;
+};
+struct FloatReceive {
+  int from = 0;
+  std::span<float> data;
+};
+
 class Fabric {
  public:
   virtual ~Fabric() = default;
@@ -55,6 +65,12 @@ class Fabric {
   // Makes every wait in this fabric, present and future, throw PeerError soon: a rank that has failed on one thread
   // gets its other threads back. May be called from any thread.
   virtual void interrupt() = 0;
+
+  // Messages between two ranks, all of them at the same time; returns when all are over. Not at the same time as
+  // gather(). Never with oneself. What one rank sends another arrives in
+  // the order in which both list it, in messages of the same sizes. A rank without messages need not call. The memory
+  // of a receive overlaps with no other of the call.
+  virtual void exchange(std::span<const FloatSend> sends, std::span<const FloatReceive> receives) = 0;
 
   // Floats this rank has sent to other nodes so far.
   [[nodiscard]] virtual std::uint64_t floats_sent() const = 0;

@@ -12,8 +12,11 @@ namespace lamina {
 
 class FabricSet {
  public:
-  // Collective over `world`. `name` as for make_fabric.
+  // Collective over `world`, which must outlive the set. `name` as for make_fabric.
   FabricSet(const std::string& name, const mpi::Communicator& world, const Mesh& mesh, SumOrder order);
+
+  // Of the same ranks, with every rank a shard group of its own. Collective.
+  [[nodiscard]] FabricSet without_sharding() const;
 
   // All ranks.
   [[nodiscard]] Fabric& world() { return *world_; }
@@ -30,6 +33,8 @@ class FabricSet {
   [[nodiscard]] std::uint64_t floats_sent() const;
 
  private:
+  std::string name_;
+  const mpi::Communicator* communicator_;  // outlives this
   Mesh mesh_;
   SumOrder order_;
   std::unique_ptr<Fabric> world_, shard_, replica_;

@@ -46,7 +46,8 @@ struct TrainSection {
 };
 
 enum class ScheduleKind { constant, cosine, linear, wsd };
-enum class OptimizerKind { adamw, adam, sgd, lion };
+enum class OptimizerKind { adamw, adam, sgd, lion, muon };
+enum class MuonAdjustLr { match_rms_adamw, original };
 struct OptimSection {
   OptimizerKind kind = OptimizerKind::adamw;
   double lr = 3e-4;
@@ -59,15 +60,20 @@ struct OptimSection {
   double eps = 1e-8;
   double momentum = 0;  // of sgd; 0 = none
   bool nesterov = false;
+  double muon_momentum = 0.95;
+  bool muon_nesterov = true;
+  MuonAdjustLr muon_adjust_lr = MuonAdjustLr::match_rms_adamw;
   double weight_decay = 0.1;
   std::string groups;      // "PATTERN:lr=X:decay=Y, ...", see config/parameter_groups.hpp
   double grad_clip = 1.0;  // 0 = no clipping
+  double ema_decay = 0;    // of the averaged weights; 0 = none are kept
 };
 
 enum class Strategy { no_shard, shard_optimizer, shard_grad_op, full, hybrid, hybrid_optimizer };
 enum class Reshard { yes, no, node };
 struct ParallelSection {
   Strategy strategy = Strategy::full;
+  std::string ignore;                            // "PATTERN, ...": units whose tensors match stay whole on every rank
   std::int64_t prefetch = 1;                     // 0..3 units
   std::int64_t prefetch_backward = -1;           // 0..3 units; -1 = as prefetch
   double bucket_mb = 25;                         // MiB of gradients that leave together

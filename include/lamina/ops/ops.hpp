@@ -69,6 +69,20 @@ struct LionStep {
   double grad_scale = 1;
 };
 
+// Muon (Jordan 2024, as torch.optim.Muon computes it, but all in fp32) in three passes: the direction on shards, its
+// orthogonalisation on whole matrices (Ops::orthogonalise), the update on shards.
+//   g = grad_scale * grad;  m = momentum*m + (1-momentum)*g;  direction = nesterov ? (1-momentum)*g + momentum*m : m.
+struct MuonDirection {
+  double momentum = 0;
+  bool nesterov = false;
+  double grad_scale = 1;
+};
+//   p = p * (1 - lr*weight_decay) - lr*lr_scale*direction.
+struct MuonUpdate {
+  double lr = 0, weight_decay = 0;
+  double lr_scale = 1;
+};
+
 // What the loss of a labelled token is besides its cross-entropy. With p = softmax(logits) and V logits:
 //   (1-e) * -log p[label] + e/V * sum_i -log p[i] + z * log(sum_i exp logits[i])^2
 // e: label smoothing (Szegedy et al. 2016, as torch.nn.CrossEntropyLoss computes it), 0 <= e < 1. z: the coefficient of
@@ -162,6 +176,18 @@ class Ops {
   // momentum_buffer: as long as param, or empty exactly when step.momentum is 0.
   void sgd(std::span<float> param, std::span<float> momentum_buffer, std::span<const float> grad, const SgdStep& step);
   void lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad, const LionStep& step);
+  // grad becomes the direction.
+  void muon_direction(std::span<float> grad, std::span<float> momentum_buffer, const MuonDirection& step);
+  void muon_update(std::span<float> param, std::span<const float> direction, const MuonUpdate& step);
+  // x, a contiguous matrix, becomes about the nearest matrix with orthonormal rows (or columns, if there are fewer): x
+  // / max(|x|, 1e-7), then five Newton-Schulz iterations x = (3.4445 I - 4.7750 G + 2.0315 G G) x with G = x x^T (from
+  // the right with x^T x when x is tall). A matrix of zeros stays one. `workspace` has at least orthogonalise_workspace
+  // floats, with any content.
+  void orthogonalise(TensorView x, std::span<float> workspace);
+  [[nodiscard]] static std::int64_t orthogonalise_workspace(std::int64_t rows, std::int64_t cols);
+  // average = decay * average + (1 - decay) * param, as torch.lerp computes it: average += (1 - decay) * (param -
+  // average), which leaves an average alone that has arrived. decay in [0, 1).
+  void ema(std::span<float> average, std::span<const float> param, double decay);
   // Adds the sum of squares to `sum`, exactly: the result does not depend on the order of elements nor on how they are
   // cut.
   void add_sum_of_squares(ExactSum& sum, std::span<const float> x);
@@ -210,6 +236,11 @@ class Ops {
                       const SgdStep& step) = 0;
   virtual void do_lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad,
                        const LionStep& step) = 0;
+  virtual void do_muon_direction(std::span<float> grad, std::span<float> momentum_buffer,
+                                 const MuonDirection& step) = 0;
+  virtual void do_orthogonalise(TensorView x, std::span<float> workspace) = 0;
+  virtual void do_muon_update(std::span<float> param, std::span<const float> direction, const MuonUpdate& step) = 0;
+  virtual void do_ema(std::span<float> average, std::span<const float> param, double decay) = 0;
   virtual void do_add_sum_of_squares(ExactSum& sum, std::span<const float> x) = 0;
 };
 

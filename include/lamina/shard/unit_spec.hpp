@@ -12,6 +12,7 @@ struct TensorSpec {
   std::vector<std::int64_t> shape;   // may hold zeros; rank 0 means one element
   bool decay = true;                 // weight decay applies (matrices yes, norms and biases no)
   std::vector<std::string> aliases;  // further names of the same tensor (tied embeddings)
+  bool block_matrix = false;         // a weight matrix of a decoder block: what Muon orthogonalises; in no manifest
 
   [[nodiscard]] std::int64_t elements() const;
   bool operator==(const TensorSpec&) const = default;

@@ -22,6 +22,7 @@
 #include <lamina/device/device.hpp>
 #include <lamina/shard/collective_order.hpp>
 #include <lamina/shard/flat_layout.hpp>
+#include <lamina/shard/packed_tensors.hpp>
 #include <lamina/shard/store_plan.hpp>
 
 namespace lamina {
@@ -29,10 +30,16 @@ namespace lamina {
 enum class UnitState { sharded, gathering, full };
 
 // The part of a unit that this rank's optimizer updates. All spans have the length of `range` (padding included: it
-// stays zero), or are empty where the plan has fewer moments.
+// stays zero), or are empty where the plan has fewer moments or no averaged weights. exp_avg_sq may be kept for some of
+// the unit's tensors only: it then holds theirs, packed.
 struct OptimizerShard {
   FlatRange range;  // in the unit's flat buffer
   std::span<float> param, exp_avg, exp_avg_sq, grad;
+  std::span<float> ema;                   // averaged weights
+  const PackedTensors* second = nullptr;  // where exp_avg_sq is packed; null: its elements are those of `range`
+
+  // Of a part of `range` that lies in one tensor; empty where that has none.
+  [[nodiscard]] std::span<float> exp_avg_sq_of(FlatRange part) const;
 };
 
 struct StoreCounters {
@@ -72,6 +79,11 @@ class WeightStore {
   // After optimizer_shard(unit).param was written on every rank: a new version of the unit's weights, for all who hold
   // them. Collective.
   virtual void publish(std::size_t unit) = 0;
+  // The ranks that hold one copy of the optimizer's state between them (store_plan.hpp): this rank's number among them,
+  // the part of `unit` that each updates, and messages between them, as Fabric::exchange.
+  [[nodiscard]] virtual int optimizer_rank() const = 0;
+  [[nodiscard]] virtual std::vector<FlatRange> optimizer_ranges(std::size_t unit) const = 0;
+  virtual void exchange(std::span<const FloatSend> sends, std::span<const FloatReceive> receives) = 0;
   // The part that this rank alone stands for when something is counted or written once over all ranks: without padding,
   // inside the optimizer's.
   [[nodiscard]] virtual FlatRange counted_range(std::size_t unit) const = 0;

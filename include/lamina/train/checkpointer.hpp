@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <lamina/checkpoint/manifest.hpp>
+#include <lamina/checkpoint/shard_reader.hpp>
 #include <lamina/checkpoint/transaction.hpp>
 #include <lamina/config/run_config.hpp>
 #include <lamina/mpi/communicator.hpp>
@@ -35,11 +36,14 @@ class Checkpointer {
   std::filesystem::path save(const RunState& state) const;
 
   // Proves checksums (files divided among ranks), checks that names and shapes are the model's, fills this rank's
-  // shards. Any world size.
+  // shards. Any world size. Averaged weights that the file has not begin as the loaded weights, with a warning; those
+  // that it has and the run does not keep are refused.
   [[nodiscard]] RunState load(const std::filesystem::path& checkpoint);
 
  private:
   [[nodiscard]] ShardFileRecord write_shards(const std::filesystem::path& folder) const;
+  void read_shards(ShardReader& reader);
+  [[nodiscard]] std::vector<std::string> without_second_moment() const;
   [[nodiscard]] Manifest make_manifest(const RunState& state, std::vector<ShardFileRecord> files) const;
 
   const mpi::Communicator& world_;

@@ -1,5 +1,5 @@
-// First weights of a run: random or pretrained, each rank its own slices only. Not collective: publish_all makes them
-// known.
+// First weights of a run: random or pretrained, each rank its own slices only. Averaged weights, where the store keeps
+// some, begin as these. Not collective: publish_all makes them known.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@ namespace lamina {
 
 // Publishes every unit. Collective.
 void publish_all(WeightStore& store);
+
+// Averaged weights = weights, where the store keeps some.
+void begin_average(WeightStore& store);
 
 void initialise_randomly(const ModelPlan& plan, std::uint64_t seed, WeightStore& store);
 

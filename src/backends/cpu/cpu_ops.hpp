@@ -61,6 +61,10 @@ class CpuOps final : public Ops {
               const SgdStep& step) override;
   void do_lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad,
                const LionStep& step) override;
+  void do_muon_direction(std::span<float> grad, std::span<float> momentum_buffer, const MuonDirection& step) override;
+  void do_orthogonalise(TensorView x, std::span<float> workspace) override;
+  void do_muon_update(std::span<float> param, std::span<const float> direction, const MuonUpdate& step) override;
+  void do_ema(std::span<float> average, std::span<const float> param, double decay) override;
   void do_adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
                 std::span<const float> grad, const AdamWStep& step) override;
   void do_add_sum_of_squares(ExactSum& sum, std::span<const float> x) override;

@@ -1,7 +1,7 @@
 // Operations on shards: the optimizers' updates.
 #include "cpu_ops.hpp"
 #include "lanes.hpp"
-#include "parallel.hpp"
+#include "shard_pass.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,19 +16,6 @@ Float8 root8(Float8 x) {
   for (int i = 0; i < width; ++i) x[i] = std::sqrt(x[i]);
   return x;
 #endif
-}
-
-Float8 constant(double x) { return splat(static_cast<float>(x)); }
-
-// One pass over `count` elements of `streams` arrays: body(io, i) computes a group from offset i on. Every element goes
-// through the same instructions wherever a shard or a thread begins.
-template <typename Body>
-void for_shard(int threads, std::size_t count, std::int64_t streams, Body&& body) {
-  constexpr std::int64_t grain = 4096;
-  const auto elements = static_cast<std::int64_t>(count);
-  parallel_ranges(threads, elements, elements * streams, grain, [&](std::int64_t first, std::int64_t last) {
-    for_groups(last - first, [&](auto io, std::int64_t i) { body(io, first + i); });
-  });
 }
 
 enum class Decay { of_param, in_gradient };
@@ -128,6 +115,16 @@ void CpuOps::do_lion(std::span<float> param, std::span<float> exp_avg, std::span
     const Float8 move = direction > Float8{} ? up : (direction < Float8{} ? down : direction);
     io.store(m + i, beta2 * moment + rest2 * gradient);
     io.store(p + i, io.load(p + i) * keep - move);
+  });
+}
+
+void CpuOps::do_ema(std::span<float> average, std::span<const float> param, double decay) {
+  const Float8 rest = constant(1 - decay);
+  float* a = average.data();
+  const float* p = param.data();
+  for_shard(threads_, average.size(), 2, [=](auto io, std::int64_t i) {
+    const Float8 old = io.load(a + i);
+    io.store(a + i, old + rest * (io.load(p + i) - old));
   });
 }
 

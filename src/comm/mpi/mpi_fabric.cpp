@@ -1,3 +1,4 @@
+#include "exchange.hpp"
 #include "reduction.hpp"
 #include "slot_memory.hpp"
 
@@ -90,13 +91,19 @@ class MpiFabric final : public Fabric {
     counters.reduced.add_one();
   }
 
+  void exchange(std::span<const FloatSend> sends, std::span<const FloatReceive> receives) override {
+    exchange_floats_sent_ += exchange_floats(gather_world_, topology_, sends, receives);
+  }
+
   void interrupt() override {
     interrupted_ = true;
     gather_world_.interrupt();
     reduce_world_.interrupt();
   }
 
-  [[nodiscard]] std::uint64_t floats_sent() const override { return gather_floats_sent_ + reduction_.floats_sent(); }
+  [[nodiscard]] std::uint64_t floats_sent() const override {
+    return gather_floats_sent_ + exchange_floats_sent_ + reduction_.floats_sent();
+  }
 
  private:
   struct Gather {
@@ -141,7 +148,7 @@ class MpiFabric final : public Fabric {
   std::vector<mpi::Request> messages_;     // of the gather under way
   std::vector<std::uint32_t> reductions_;  // by gradient slot: buckets reduced
   std::atomic<bool> interrupted_ = false;
-  std::uint64_t gather_floats_sent_ = 0;
+  std::uint64_t gather_floats_sent_ = 0, exchange_floats_sent_ = 0;
 };
 
 }  // namespace
