@@ -50,6 +50,9 @@ struct StorePlan {
 // ... and of the rank that has most. They are alike unless the second moment is only kept for some tensors.
 [[nodiscard]] std::uint64_t state_bytes(const StorePlan& plan, int world_size);
 
+// Of these, the whole gradients.
+[[nodiscard]] std::uint64_t local_sum_bytes(const StorePlan& plan, int world_size);
+
 // The ranks that hold one copy of the optimizer's state between them, as numbered by Fabric::exchange: the world, the
 // shard group, or this rank alone.
 [[nodiscard]] const Topology& optimizer_group(const StorePlan& plan, const Mesh& mesh);
