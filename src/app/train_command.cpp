@@ -132,7 +132,7 @@ class TrainRun {
 
   [[nodiscard]] RankMemory planned_memory(const Mesh& mesh, SumOrder order) const {
     RankMemory memory;
-    memory.shards = state_bytes(*store_plan_, world_.size());
+    memory.shards = state_bytes(*store_plan_, mesh) + update_needs(config_.optim, *store_plan_, mesh).bytes;
     memory.activations = ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true);
     memory.node_slots = slot_bytes_of_node(*store_plan_, mesh, order);
     for (const UnitSpec& unit : plan_->units) {

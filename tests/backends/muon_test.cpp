@@ -64,7 +64,7 @@ Matrix orthogonalised(const Matrix& m, Layout layout = {}, std::int64_t threads 
 struct Shape {
   std::int64_t rows, cols;
 };
-constexpr Shape shapes[] = {{1, 1}, {1, 9}, {9, 1}, {5, 5}, {7, 40}, {40, 7}, {64, 64}, {130, 33}, {33, 130}};
+constexpr Shape shapes[] = {{1, 1}, {1, 9}, {9, 1}, {5, 5}, {7, 40}, {40, 7}, {64, 64}, {130, 33}, {33, 130}, {300, 170}};
 
 TEST(Orthogonalise, FollowsThePublishedIterations) {
   for (const auto [rows, cols] : shapes) {

@@ -42,9 +42,9 @@ class NewtonSchulz {
 
   void iterate(const float* x, float* next) const {
     const bool tall = rows_ > cols_;
-    gemm(side_, side_, std::max(rows_, cols_), 1.0F, {x, cols_, tall}, {x, cols_, !tall}, 0.0F, gram_, side_, threads_);
+    gram(side_, std::max(rows_, cols_), 1.0F, {x, cols_, tall}, 0.0F, gram_, threads_);
     std::copy_n(gram_, side_ * side_, polynomial_);
-    gemm(side_, side_, side_, quintic, {gram_, side_}, {gram_, side_}, cubic, polynomial_, side_, threads_);
+    gram(side_, side_, quintic, {gram_, side_}, cubic, polynomial_, threads_);  // G G = G G^T
     for (std::int64_t i = 0; i < side_; ++i) polynomial_[i * side_ + i] += linear;
     const Factor p{polynomial_, side_}, iterate{x, cols_};
     gemm(rows_, cols_, side_, 1.0F, tall ? iterate : p, tall ? p : iterate, 0.0F, next, cols_, threads_);

@@ -19,4 +19,8 @@ struct Factor {
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Factor a, Factor b, float beta, float* c,
           std::int64_t c_stride, int threads);
 
+// c[m, m] = alpha * a[m, k] * a^T + beta * c, symmetric: half the work of the product. Needs a symmetric c unless beta
+// is 0. Threads as above.
+void gram(std::int64_t m, std::int64_t k, float alpha, Factor a, float beta, float* c, int threads);
+
 }  // namespace lamina::cpu
