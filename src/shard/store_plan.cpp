@@ -139,7 +139,8 @@ std::uint64_t state_bytes(const StorePlan& plan, const Mesh& mesh) {
 }
 
 std::uint64_t state_bytes(const StorePlan& plan, int world_size) {
-  if (splits_units(plan)) return state_bytes(sharded_part(plan), world_size) + state_bytes(whole_part(plan), world_size);
+  if (splits_units(plan))
+    return state_bytes(sharded_part(plan), world_size) + state_bytes(whole_part(plan), world_size);
   std::int64_t most = second_moment_floats(plan, world_size, 0);
   const std::int64_t blocks = plan.second.empty() ? 1 : world_size;
   for (std::int64_t block = 1; block < blocks; ++block) {

@@ -36,6 +36,9 @@ TEST_F(BadInput, OfTheSharding) {
                  "--parallel.strategy no_shard --parallel.reshard_after_forward no");
   expect_refusal(64, {"parallel.units", "layers:0"}, "--parallel.units layers:0");
   expect_refusal(64, {"parallel.units", "blocks"}, "--parallel.units blocks");
+  expect_refusal(64, {"parallel.ignore", "'*conv*'", "matches nothing"}, "--parallel.ignore '*conv*'");
+  expect_refusal(64, {"parallel.ignore", "of the 9 tensors of unit layers.0"}, "--parallel.ignore '*mlp*'");
+  expect_refusal(64, {"parallel.ignore", "no_shard"}, "--parallel.ignore '*norm*' --parallel.strategy no_shard");
   expect_refusal(64, {"bucket_mb"}, "--parallel.bucket_mb 0");
   expect_refusal(64, {"reduce_each_micro_step", "reduction.order"},
                  "--parallel.reduce_each_micro_step no --reduction.order rank");

@@ -131,6 +131,27 @@ TEST(SameBits, EveryWayOfMakingUnits) {
   }
 }
 
+TEST(SameBits, UnitsThatStayWhole) {
+  const std::map<std::string, std::vector<std::string>> patterns{
+      {"untied", {"model.embed_tokens*", "model.layers.1.*", "lm_head*, model.norm*"}},
+      {"tied", {"lm_head*, model.norm*", "model.layers.*"}}};
+  for (const auto& [model, ignores] : patterns) {
+    for (const std::string& ignore : ignores) {
+      for (const Strategy strategy : {Strategy::full, Strategy::shard_grad_op, Strategy::hybrid_optimizer}) {
+        RunConfig config = small_run();
+        config.parallel = parallel_of(strategy);
+        config.parallel.ignore = ignore;
+        TrainingWorld training(world(), small_model(model), config, node_layouts().back());
+        expect_same(run_training(training, config.train.steps), oracle(model, 1),
+                    model + " " + std::string(name_of(strategy)) + " without " + ignore);
+        EXPECT_EQ(training.device().bytes_in_use(),
+                  state_bytes(training.store_plan(), world().size()) +
+                      ModelRunner::activation_bytes(training.plan(), 1, sequence_length, true));
+      }
+    }
+  }
+}
+
 TEST(SameBits, LargerMicroBatches) {
   if (12 % (2 * world().size()) != 0) GTEST_SKIP() << "micro_batch 2 does not divide the batch among these ranks";
   for (const auto& nodes : node_layouts()) {
@@ -180,8 +201,8 @@ TEST(SameBits, HierarchicalOrderRepeatsItselfAndIsCloseToRankOrder) {
   }
 }
 
-// Gradients that are summed over micro-steps on each rank first: the bits of one rank are the oracle's; on several ranks
-// sums are added in another order, the same every time.
+// Gradients that are summed over micro-steps on each rank first: the bits of one rank are the oracle's; on several
+// ranks sums are added in another order, the same every time.
 TEST(SameBits, ReducingOnceAStepRepeatsItselfAndIsTheOracleOnOneRank) {
   for (const Strategy strategy : all_strategies()) {
     RunConfig config = small_run();
