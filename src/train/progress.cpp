@@ -44,8 +44,7 @@ void Progress::step(const StepResult& result, const StepTimes& times,
 
 std::string Progress::summary() const {
   if (steps_ < 2) return {};
-  std::string text = fmt::format("mean step {} ({:.0f} tok/s)",
-                                 human_seconds(step_s_ / static_cast<double>(steps_ - 1)), tokens_ / step_s_);
+  std::string text = fmt::format("mean step {:.3g} s ({:.0f} tok/s)", step_s_ / static_cast<double>(steps_ - 1), tokens_ / step_s_);
   if (with_overlap_ > 0) {
     text += fmt::format("; {:.0f} % of the communication hidden behind computation",
                         100 * overlap_ / static_cast<double>(with_overlap_));

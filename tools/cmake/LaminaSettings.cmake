@@ -68,4 +68,5 @@ target_link_libraries(lamina_kernel_options INTERFACE OpenMP::OpenMP_CXX)
 set(LAMINA_MPIEXEC_FLAGS --oversubscribe --bind-to none CACHE STRING "Further flags of mpiexec in tests")
 # Ranks outnumber cores here: waits inside MPI must give way. Leaks inside Open MPI are not ours.
 set(LAMINA_TEST_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-    OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=1 ASAN_OPTIONS=detect_leaks=0)
+    OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=1 ASAN_OPTIONS=detect_leaks=0
+    TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan_suppressions.txt)
