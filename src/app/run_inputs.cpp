@@ -56,6 +56,10 @@ MicroBatch view_of(const TokenBatch& batch) {
 
 namespace {
 
+EpochEnd epoch_end(const RunConfig& config) {
+  return {config.data.last_batch, static_cast<std::uint64_t>(config.train.global_batch)};
+}
+
 TokenMixture open_training(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer) {
   const std::vector<MixtureEntry> entries = parse_mixture(config.data.train, "data.train");
   if (needs_tokenizer(entries) && tokenizer.vocab_size() > model.vocab_size) {
@@ -63,7 +67,8 @@ TokenMixture open_training(const RunConfig& config, const ModelConfig& model, co
         fmt::format("the tokenizer has {} ids, the model's vocab_size is {}", tokenizer.vocab_size(), model.vocab_size),
         "the model cannot learn ids beyond its vocabulary", "use the model's own tokenizer, or a larger vocab_size"));
   }
-  return TokenMixture(entries, open_mixture(entries, &tokenizer), config.data.seq_len, config.run.seed);
+  return TokenMixture(entries, open_mixture(entries, &tokenizer), config.data.seq_len, config.run.seed,
+                      epoch_end(config));
 }
 
 std::vector<std::unique_ptr<TokenSource>> open_validation(const RunConfig& config, const Tokenizer& tokenizer) {
@@ -75,6 +80,7 @@ std::vector<std::unique_ptr<TokenSource>> open_validation(const RunConfig& confi
 
 RunData::RunData(const RunConfig& config, const ModelConfig& model, const TokenizerChoice& choice)
     : reads_text_(needs_tokenizer(parse_mixture(config.data.train, "data.train"))),
+      epoch_end_(epoch_end(config)),
       mixture_(open_training(config, model, choice.tokenizer)),
       train_(mixture_, {model.vocab_size, config.data.document_mask}),
       validation_sources_(open_validation(config, choice.tokenizer)) {
@@ -118,6 +124,9 @@ bool RunData::made_of_bytes() const {
 std::string RunData::description() const {
   std::string text = fmt::format("data: {} tokens, {} windows of {} an epoch", mixture_.tokens(), mixture_.windows(),
                                  mixture_.seq_len());
+  const std::uint64_t windows = mixture_.windows(), samples = samples_an_epoch(windows, epoch_end_);
+  if (samples < windows) text += fmt::format(", {} of them left out as data.last_batch says", windows - samples);
+  if (samples > windows) text += fmt::format(" and {} rows of padding", samples - windows);
   if (validation_) text += fmt::format("; validation on {} windows", validation_->windows());
   return text;
 }

@@ -43,6 +43,7 @@ class RunData {
 
  private:
   bool reads_text_ = false;
+  EpochEnd epoch_end_;
   TokenMixture mixture_;
   TrainBatches train_;
   std::vector<std::unique_ptr<TokenSource>> validation_sources_;

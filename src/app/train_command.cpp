@@ -27,6 +27,7 @@
 #include <lamina/topology/discover.hpp>
 #include <lamina/train/initialise.hpp>
 #include <lamina/train/trainer.hpp>
+#include <lamina/train/training_loss.hpp>
 
 #include <fmt/format.h>
 
@@ -120,7 +121,7 @@ class TrainRun {
     world_.agree(
         [&] {
           runner_ = std::make_unique<ModelRunner>(*plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
-                                                  config_.data.seq_len, true);
+                                                  config_.data.seq_len, true, training_loss(config_.train));
         },
         "the memory for activations");
     checkpointer_ = std::make_unique<Checkpointer>(world_, *store_, config_, model_json_, side_files_);

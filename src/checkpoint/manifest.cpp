@@ -149,8 +149,13 @@ void read_values(const json& object, Manifest& manifest) {
   manifest.strategy = text(object, "strategy");
   if (object.contains("optimizer")) manifest.optimizer = text(object, "optimizer");
   manifest.optimizer_step = integer<std::int64_t>(object, "optimizer_step");
+  if (object.contains("skipped_steps")) {
+    manifest.skipped_steps = integer<std::int64_t>(object, "skipped_steps");
+    manifest.skipped_in_a_row = integer<std::int64_t>(object, "skipped_in_a_row");
+  }
   manifest.seed = integer<std::uint64_t>(object, "seed");
   manifest.next_sample = integer<std::uint64_t>(object, "next_sample");
+  if (object.contains("sample_order")) manifest.sample_order = text(object, "sample_order");
   manifest.config_text = text(object, "config");
   manifest.model_config_json = text(object, "model_config");
   const json& extra = member(object, "extra");
@@ -217,8 +222,11 @@ std::string to_json(const Manifest& manifest) {
                  {"units", std::move(units)},
                  {"optimizer", manifest.optimizer},
                  {"optimizer_step", manifest.optimizer_step},
+                 {"skipped_steps", manifest.skipped_steps},
+                 {"skipped_in_a_row", manifest.skipped_in_a_row},
                  {"seed", manifest.seed},
                  {"next_sample", manifest.next_sample},
+                 {"sample_order", manifest.sample_order},
                  {"config", manifest.config_text},
                  {"config_hash", hash_of(manifest.config_text)},
                  {"model_config", manifest.model_config_json},

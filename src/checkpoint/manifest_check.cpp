@@ -19,6 +19,9 @@ class ManifestCheck {
   void run() {
     refuse_if(manifest_.world_size < 1 || manifest_.shard_count < 1 || manifest_.alignment < 1 || manifest_.step < 0,
               "world size, shard count, alignment or step is out of range");
+    refuse_if(manifest_.optimizer_step < 0 || manifest_.skipped_in_a_row < 0 ||
+                  manifest_.skipped_in_a_row > manifest_.skipped_steps || manifest_.skipped_steps > manifest_.step,
+              "the numbers of updates or of skipped steps are impossible");
     check_names();
     check_files();
     check_coverage();

@@ -62,6 +62,10 @@ void add_data(Options& out) {
   out.push_back(switch_option("data", "document_mask",
                               "yes: attention and labels stop at the boundaries of packed documents",
                               in(&DataSection::document_mask)));
+  out.push_back(choice_option("data", "last_batch", {"wrap", "drop", "pad"},
+                              "an epoch that global_batch does not divide. wrap: its last batch goes on with the next "
+                              "epoch; drop: the rest is left out; pad: rows without labels fill the batch",
+                              in(&DataSection::last_batch)));
 }
 
 void add_train(Options& out) {
@@ -82,6 +86,16 @@ void add_train(Options& out) {
   out.push_back(integer_option("train", "stop_at",
                                "save and end after this step, to be resumed later; 0: go on to the end", from_zero,
                                in(&TrainSection::stop_at)));
+  out.push_back(number_option("train", "label_smoothing", "0 <= X < 1",
+                              "share of the target that goes to all tokens alike, in training only",
+                              in(&TrainSection::label_smoothing)));
+  out.push_back(number_option("train", "z_loss", "X >= 0",
+                              "adds X * log(sum of exp(logits))^2 to the loss of a token, in training only; 0: nothing",
+                              in(&TrainSection::z_loss)));
+  out.push_back(switch_option("train", "skip_nonfinite",
+                              "yes: a step whose loss or gradient norm is not finite changes nothing and the run goes "
+                              "on, until 100 in a row; no: the run ends",
+                              in(&TrainSection::skip_nonfinite)));
 }
 
 void add_optim(Options& out) {

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <lamina/base/check.hpp>
 #include <lamina/base/error.hpp>
 #include <lamina/config/parameter_groups.hpp>
@@ -70,6 +72,14 @@ void check_ranges(Problems& problems, const RunConfig& config) {
                   "parallel.reduce_each_micro_step is no and reduction.order is rank",
                   "gradients that are first summed over micro-steps are not added in rank order",
                   "leave one of the two out");
+}
+
+void check_loss(Problems& problems, const TrainSection& train) {
+  problems.unless(train.label_smoothing >= 0 && train.label_smoothing < 1,
+                  fmt::format("train.label_smoothing is {}", train.label_smoothing),
+                  "it must be at least 0 and below 1", "set train.label_smoothing within, such as 0.1");
+  problems.unless(train.z_loss >= 0 && std::isfinite(train.z_loss), fmt::format("train.z_loss is {}", train.z_loss),
+                  "it must be at least 0", "set train.z_loss to a small number such as 1e-4, or to 0 for none");
 }
 
 // An option that the chosen kind does not read must have its default: nothing is ignored in silence.
@@ -152,6 +162,7 @@ std::vector<std::string> config_problems(const RunConfig& config, std::int64_t w
   Problems problems;
   check_presence(problems, config);
   check_ranges(problems, config);
+  check_loss(problems, config.train);
   check_optim(problems, config);
   check_batch(problems, config, world_size);
   const std::int64_t nodes = config.run.pretend_nodes;

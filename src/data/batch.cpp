@@ -128,7 +128,11 @@ void TrainBatches::fill(std::uint64_t first, std::int64_t count, TokenBatch& bat
   prepare(batch, count, seq_len, rules_.document_mask);
   for (std::int64_t i = 0; i < count; ++i) {
     const TokenMixture::Place place = mixture_->sample(first + static_cast<std::uint64_t>(i));
-    fill_row(*place.source, place.first, seq_len, seq_len, rules_, row_of(batch, i));
+    if (place.source == nullptr) {
+      pad(row_of(batch, i), 0);
+    } else {
+      fill_row(*place.source, place.first, seq_len, seq_len, rules_, row_of(batch, i));
+    }
   }
   count_labels(batch);
 }

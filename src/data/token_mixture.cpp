@@ -42,6 +42,20 @@ MixtureEntry parse_entry(std::string_view text, std::string_view key) {
   return {path, weight};
 }
 
+void check_epoch_end(const EpochEnd& end, std::size_t streams, std::uint64_t windows) {
+  const std::string problem = fmt::format("data.last_batch is {}", name_of(end.last_batch));
+  if (streams > 1 && end.last_batch != LastBatch::wrap) {
+    throw UsageError(one_line(problem + " but data.train has weights",
+                              "files with weights go through epochs of their own, which end in no common batch",
+                              "set data.last_batch to wrap, or remove the weights"));
+  }
+  if (samples_an_epoch(windows, end) > 0) return;
+  throw UsageError(one_line(fmt::format("{} and an epoch has {} windows, less than train.global_batch = {}", problem,
+                                        windows, end.global_batch),
+                            "every batch would be left out",
+                            "lower train.global_batch, give more data, or set data.last_batch to wrap or pad"));
+}
+
 }  // namespace
 
 std::vector<MixtureEntry> parse_mixture(std::string_view text, std::string_view key) {
@@ -74,7 +88,7 @@ bool needs_tokenizer(std::span<const MixtureEntry> entries) {
 }
 
 TokenMixture::TokenMixture(std::span<const MixtureEntry> entries, std::vector<std::unique_ptr<TokenSource>> sources,
-                           std::int64_t seq_len, std::uint64_t seed)
+                           std::int64_t seq_len, std::uint64_t seed, const EpochEnd& end)
     : sources_(std::move(sources)),
       seq_len_(seq_len),
       weighted_(!entries.empty() && entries.front().weight.has_value()) {
@@ -94,11 +108,13 @@ TokenMixture::TokenMixture(std::span<const MixtureEntry> entries, std::vector<st
     streams.push_back({static_cast<std::uint64_t>(windows), entries[i].weight.value_or(1)});
   }
   if (!weighted_) streams = {{all, 1}};
-  sampler_.emplace(seed, streams);
+  check_epoch_end(end, streams.size(), all);
+  sampler_.emplace(seed, streams, end);
 }
 
 TokenMixture::Place TokenMixture::sample(std::uint64_t index) const {
   const Draw draw = sampler_->at(index);
+  if (draw.padding) return {nullptr, 0};
   std::size_t source = draw.stream;
   std::uint64_t window = draw.window;
   if (!weighted_) {

@@ -50,7 +50,8 @@ void EmbeddingStage::backward(Ops& ops, float* gradients, std::span<const std::i
   }
 }
 
-HeadStage::HeadStage(const ModelConfig& config) : config_(config), map_(head_unit_tensors(config)) {}
+HeadStage::HeadStage(const ModelConfig& config, const LossTerms& training_loss)
+    : config_(config), map_(head_unit_tensors(config)), training_loss_(training_loss) {}
 
 template <typename Pointer>
 NormTensors<Pointer> HeadStage::norm(Pointer base) const {
@@ -101,7 +102,7 @@ void HeadStage::loss_and_gradients(Ops& ops, const float* weights, float* gradie
     }
     const ConstTensorView chunk_x = x.row_range(first, count);
     const TensorView d_logits = logits(ops, weights, chunk_x, a);
-    ops.cross_entropy(d_logits, chunk_labels, chunk_losses, true);
+    ops.cross_entropy(d_logits, chunk_labels, chunk_losses, true, training_loss_);
     const TensorView normed = a.normed.row_range(0, count);
     ops.linear_backward_weight(dw, d_logits, normed, WeightLayout::out_in, write);
     ops.linear_backward_input(normed, d_logits, w, WeightLayout::out_in, Write::overwrite);

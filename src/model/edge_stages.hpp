@@ -34,12 +34,13 @@ class EmbeddingStage {
 class HeadStage {
  public:
   // `config` must outlive the stage.
-  explicit HeadStage(const ModelConfig& config);
+  explicit HeadStage(const ModelConfig& config, const LossTerms& training_loss = {});
 
-  // losses [T]; 0 where the label is ignored.
+  // losses [T]: the cross-entropy alone; 0 where the label is ignored.
   void loss(Ops& ops, const float* weights, ConstTensorView x, std::span<const std::int32_t> labels,
             std::span<float> losses, const HeadActivations& a) const;
-  // Also d_x [T, h], the gradient of the sum of losses, and all gradients of the unit, both overwritten.
+  // losses [T] with the terms of the training loss; also d_x [T, h], the gradient of their sum, and all gradients of
+  // the unit, both overwritten.
   void loss_and_gradients(Ops& ops, const float* weights, float* gradients, ConstTensorView x, TensorView d_x,
                           std::span<const std::int32_t> labels, std::span<float> losses,
                           const HeadActivations& a) const;
@@ -54,6 +55,7 @@ class HeadStage {
 
   const ModelConfig& config_;
   TensorMap map_;
+  LossTerms training_loss_;
 };
 
 }  // namespace lamina

@@ -34,7 +34,7 @@ std::int64_t floats_of(const ModelConfig& config, const ActivationLimits& limits
 class ModelRunner::Impl {
  public:
   Impl(const ModelPlan& plan, Device& device, Ops& ops, std::int64_t max_sequences, std::int64_t max_seq_len,
-       bool training);
+       bool training, const LossTerms& training_loss);
 
   void begin(const MicroBatch& batch);
   void forward(const Stage& stage, const float* weights);
@@ -73,14 +73,14 @@ class ModelRunner::Impl {
 };
 
 ModelRunner::Impl::Impl(const ModelPlan& plan, Device& device, Ops& ops, std::int64_t max_sequences,
-                        std::int64_t max_seq_len, bool training)
+                        std::int64_t max_seq_len, bool training, const LossTerms& training_loss)
     : config_(plan.config),
       ops_(ops),
       max_seq_len_(max_seq_len),
       limits_(limits_of(plan.config, max_sequences, max_seq_len, training)),
       embedding_(plan.config),
       block_(plan.config),
-      head_(plan.config) {
+      head_(plan.config, training_loss) {
   if (max_seq_len > config_.max_positions) {
     throw UsageError(one_line(fmt::format("cannot use sequences of {} tokens", max_seq_len),
                               fmt::format("the model knows {} positions", config_.max_positions),
@@ -208,8 +208,8 @@ void ModelRunner::Impl::backward(const Stage& stage, const float* weights, float
 }
 
 ModelRunner::ModelRunner(const ModelPlan& plan, Device& device, Ops& ops, std::int64_t max_sequences,
-                         std::int64_t max_seq_len, bool training)
-    : impl_(std::make_unique<Impl>(plan, device, ops, max_sequences, max_seq_len, training)) {}
+                         std::int64_t max_seq_len, bool training, const LossTerms& training_loss)
+    : impl_(std::make_unique<Impl>(plan, device, ops, max_sequences, max_seq_len, training, training_loss)) {}
 
 ModelRunner::~ModelRunner() = default;
 

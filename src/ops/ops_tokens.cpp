@@ -1,6 +1,8 @@
 // Token tables and the loss: shape checks in front of the backend.
 #include "shape_check.hpp"
 
+#include <cmath>
+
 #include <lamina/ops/ops.hpp>
 
 #include <fmt/format.h>
@@ -34,14 +36,16 @@ void Ops::embedding_backward(TensorView d_table, ConstTensorView dy, std::span<c
 }
 
 void Ops::cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses,
-                        bool to_gradient) {
+                        bool to_gradient, const LossTerms& terms) {
   const ShapeCheck check("cross_entropy");
   check.valid({"logits", logits});
   check.that(logits.cols > 0, "logits have no columns");
   check.length("labels", labels.size(), logits.rows, {"logits", logits});
   check.length("losses", losses.size(), logits.rows, {"logits", logits});
   check.in_range_or("labels", labels, logits.cols, ignored_label);
-  do_cross_entropy(logits, labels, losses, to_gradient);
+  check.that(terms.label_smoothing >= 0 && terms.label_smoothing < 1, "label smoothing lies outside [0, 1)");
+  check.that(terms.z_loss >= 0 && std::isfinite(terms.z_loss), "the z-loss has no coefficient from 0 up");
+  do_cross_entropy(logits, labels, losses, to_gradient, terms);
 }
 
 }  // namespace lamina

@@ -16,7 +16,11 @@ void add_gradient_squares(WeightStore& store, Ops& ops, ExactSum& sum) {
 
 GradientScale gradient_scale(double sum_of_squares, std::int64_t tokens, double max_norm) {
   GradientScale result;
-  if (tokens == 0) return result;
+  if (tokens == 0) {
+    // Nothing to average over, but a diverged model makes NaN of a gradient of zeros.
+    if (!std::isfinite(sum_of_squares)) result.norm = sum_of_squares;
+    return result;
+  }
   const auto count = static_cast<double>(tokens);
   result.norm = std::sqrt(sum_of_squares) / count;
   if (max_norm > 0) result.clip = std::min(1.0, max_norm / (result.norm + 1e-6));

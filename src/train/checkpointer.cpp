@@ -7,6 +7,7 @@
 #include <lamina/checkpoint/shard_reader.hpp>
 #include <lamina/checkpoint/shard_writer.hpp>
 #include <lamina/config/command_line.hpp>
+#include <lamina/data/sampler.hpp>
 #include <lamina/optim/optimizer.hpp>
 #include <lamina/train/checkpointer.hpp>
 #include <lamina/train/initialise.hpp>
@@ -16,6 +17,24 @@
 namespace lamina {
 
 namespace {
+
+// Manifest::sample_order.
+std::string sample_order(const RunConfig& config) {
+  std::string order(name_of(config.data.last_batch));
+  if (config.data.last_batch != LastBatch::wrap) order += fmt::format(" {}", config.train.global_batch);
+  return order;
+}
+
+// With other epochs the next sample's number would mean another place in the data.
+void check_sample_order(const ShardReader& reader, const RunConfig& config) {
+  const std::string order = sample_order(config), &saved = reader.manifest().sample_order;
+  if (order == saved) return;
+  throw UsageError(one_line(
+      fmt::format("this run's epochs are \"{}\" (data.last_batch, train.global_batch) but those of {} are \"{}\"",
+                  order, reader.folder().string(), saved),
+      "windows would be left out or seen twice",
+      "set data.last_batch, and with drop or pad train.global_batch, as they were"));
+}
 
 // State of one kind means nothing to another: refused, never reinterpreted or dropped.
 void check_optimizer(const ShardReader& reader, const OptimSection& optim) {
@@ -67,9 +86,13 @@ ShardFileRecord Checkpointer::write_shards(const std::filesystem::path& folder) 
 
 Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFileRecord> files) const {
   Manifest manifest;
-  manifest.step = manifest.optimizer_step = state.step;
+  manifest.step = state.step;
+  manifest.optimizer_step = state.updates;
+  manifest.skipped_steps = state.skipped;
+  manifest.skipped_in_a_row = state.skipped_in_a_row;
   manifest.tokens_seen = state.tokens_seen;
   manifest.next_sample = state.next_sample;
+  manifest.sample_order = sample_order(config_);
   manifest.world_size = manifest.shard_count = world_.size();
   manifest.strategy = name_of(config_.parallel.strategy);
   for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) manifest.units.push_back(store_.layout(unit).unit());
@@ -119,6 +142,7 @@ RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
         for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) units.push_back(store_.layout(unit).unit());
         reader.check_units(units);
         check_optimizer(reader, config_.optim);
+        check_sample_order(reader, config_);
         const int moments = moment_count(config_.optim);
         const FileShare share = file_share(reader.manifest().files.size(), world_.rank(), world_.size());
         reader.verify_files(share.first, share.count);
@@ -128,7 +152,9 @@ RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
           if (moments > 0) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg, shard.exp_avg);
           if (moments > 1) reader.read(store_.layout(unit), shard.range, StateKind::exp_avg_sq, shard.exp_avg_sq);
         }
-        state = {reader.manifest().step, reader.manifest().next_sample, reader.manifest().tokens_seen};
+        const Manifest& saved = reader.manifest();
+        state = {saved.step,           saved.next_sample,   saved.tokens_seen,
+                 saved.optimizer_step, saved.skipped_steps, saved.skipped_in_a_row};
       },
       "the loading of the checkpoint");
   publish_all(store_);

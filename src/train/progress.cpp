@@ -12,6 +12,7 @@ std::string progress_text(const StepResult& result, const StepTimes& times, std:
                           double mean_step_s, const std::optional<EvaluationResult>& validation) {
   std::string text = fmt::format("step {}/{}  loss {:.4f}  grad {:.3g}  lr {:.2e}  {:.0f} tok/s", result.step,
                                  total_steps, result.loss, result.grad_norm, result.lr, times.tok_s);
+  if (result.skipped) text += "  skipped";
   if (validation) text += fmt::format("  validation {:.4f}", validation->loss);
   if (result.step < total_steps) {
     text += fmt::format("  {} left", human_seconds(mean_step_s * static_cast<double>(total_steps - result.step)));

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include <lamina/base/error.hpp>
 #include <lamina/optim/gradient_scale.hpp>
 #include <lamina/optim/lr_schedule.hpp>
 #include <lamina/train/order_check.hpp>
+#include <lamina/train/skipped_steps.hpp>
 #include <lamina/train/step.hpp>
 #include <lamina/train/step_plan.hpp>
 
@@ -42,15 +42,6 @@ struct StepSums {
   }
 };
 
-void refuse_not_finite(const StepResult& result) {
-  if (std::isfinite(result.loss) && std::isfinite(result.grad_norm)) return;
-  throw mpi::AgreedError(
-      ExitCode::data,
-      one_line(fmt::format("step {}: loss {} and gradient norm {}", result.step, result.loss, result.grad_norm),
-               "training has diverged; the weights were not updated",
-               "lower optim.lr, lengthen optim.warmup or set optim.grad_clip, and resume from the last checkpoint"));
-}
-
 double mean_loss(const StepSums& sums) {
   return sums.tokens > 0 ? sums.loss.value() / static_cast<double>(sums.tokens) : 0.0;
 }
@@ -84,7 +75,8 @@ class StepEngine::Impl {
                     evaluation_shape(context.plan, context.store_plan, context.mesh, context.config.parallel.overlap)) {
   }
 
-  StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted) {
+  StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted,
+                 std::optional<std::int64_t> update) {
     StepSums sums;
     sums.stops = stop_wanted ? 1 : 0;
     run_micro_steps(load, step, first_sample, sums);
@@ -106,9 +98,10 @@ class StepEngine::Impl {
     result.stop_wanted = sums.stops > 0;
     if (context_.world.size() > 1 && sums.communication_ns > 0)
       result.overlap = static_cast<double>(sums.hidden_ns) / static_cast<double>(sums.communication_ns);
-    refuse_not_finite(result);
+    result.skipped = leaves_out_update(context_.config.train, result);
     trace_.update.start = now();
-    context_.optimizer.update(context_.store, context_.ops, {step, result.lr, scale.scale});
+    if (!result.skipped)
+      context_.optimizer.update(context_.store, context_.ops, {update.value_or(step), result.lr, scale.scale});
     trace_.update.end = now();
     return result;
   }
@@ -165,8 +158,9 @@ class StepEngine::Impl {
 
 StepEngine::StepEngine(const TrainContext& context) : impl_(std::make_unique<Impl>(context)) {}
 StepEngine::~StepEngine() = default;
-StepResult StepEngine::run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted) {
-  return impl_->run(load, step, first_sample, stop_wanted);
+StepResult StepEngine::run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted,
+                           std::optional<std::int64_t> update) {
+  return impl_->run(load, step, first_sample, stop_wanted, update);
 }
 EvaluationResult StepEngine::evaluate(const LoadBatch& load, std::int64_t sequences) {
   return impl_->evaluate(load, sequences);

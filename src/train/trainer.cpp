@@ -6,6 +6,7 @@
 #include <lamina/base/text.hpp>
 #include <lamina/train/metrics.hpp>
 #include <lamina/train/progress.hpp>
+#include <lamina/train/skipped_steps.hpp>
 #include <lamina/train/trainer.hpp>
 
 #include <fmt/format.h>
@@ -45,6 +46,9 @@ class Trainer {
       if (state_.step == train().steps || end != TrainEnd::finished || (every > 0 && state_.step % every == 0)) save();
     }
     progress_.finish_line();
+    if (speaks() && state_.skipped > 0)
+      log_warn(fmt::format("{} of {} steps were skipped: their loss or gradient norm was not finite", state_.skipped,
+                           state_.step));
     return end;
   }
 
@@ -55,13 +59,15 @@ class Trainer {
   // Returns whether some rank was asked to stop.
   bool one_step(bool stop_wanted) {
     const Clock::time_point begin = Clock::now();
-    const StepResult result = engine_->run(data_.train, state_.step + 1, state_.next_sample, stop_wanted);
+    const StepResult result =
+        engine_->run(data_.train, state_.step + 1, state_.next_sample, stop_wanted, state_.updates + 1);
     StepTimes times;
     times.step_s = seconds_since(begin);
     times.tok_s = static_cast<double>(result.tokens) / times.step_s;
     state_.step = result.step;
     state_.next_sample += static_cast<std::uint64_t>(train().global_batch);
     state_.tokens_seen += static_cast<std::uint64_t>(result.tokens);
+    count_update(result, state_);
     std::optional<EvaluationResult> validation;
     if (train().eval_every > 0 && data_.validation &&
         (result.step % train().eval_every == 0 || result.step == train().steps)) {
@@ -74,8 +80,17 @@ class Trainer {
           if (speaks()) metrics_->append(metrics_line(result, times, validation));
         },
         "the step's metrics");
-    if (speaks()) progress_.step(result, times, validation);
+    if (speaks()) {
+      progress_.step(result, times, validation);
+      if (result.skipped) warn(skip_warning(result, state_));
+    }
+    refuse_endless_skipping(state_);
     return result.stop_wanted;
+  }
+
+  void warn(const std::string& text) {
+    progress_.finish_line();
+    log_warn(text);
   }
 
   void save() {

@@ -2,6 +2,8 @@
 #include "app/program_fixture.hpp"
 
 #include <cstdlib>
+#include <set>
+#include <sstream>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -67,6 +69,33 @@ TEST_F(TrainProgram, StopsWhereToldAndGoesOnWithAnotherNumberOfRanks) {
   EXPECT_NE(result.output.find("resumed from"), std::string::npos);
   EXPECT_EQ(bits_of("run"), bits_of("straight"));
   EXPECT_EQ(digest_of("run"), digest_of("straight"));
+}
+
+// 29 windows in batches of 12: epochs of 2 batches, or of 3 with 7 rows of padding.
+TEST_F(TrainProgram, EndsEpochsAsToldAtEveryNumberOfRanks) {
+  write("few.txt", read("text.txt").substr(0, 16 * 29 + 1));
+  const std::string data = "--data.train " + path("few.txt") + " --train.eval_every 0 --data.last_batch ";
+  std::set<std::vector<std::string>> different;
+  for (const std::string last : {"wrap", "drop", "pad"}) {
+    ASSERT_EQ(train(1, last, data + last).status, 0);
+    const std::string run = last + "_resumed";
+    ASSERT_EQ(train(4, run, data + last + " --train.stop_at 5").status, 0);
+    ASSERT_EQ(train(3, run, data + last).status, 0);
+    EXPECT_EQ(bits_of(run), bits_of(last)) << last;
+    EXPECT_EQ(digest_of(run), digest_of(last));
+    different.insert(bits_of(last));
+    std::istringstream metrics(read(last + "/metrics.jsonl"));
+    for (std::string line; std::getline(metrics, line);) {
+      const nlohmann::json step = nlohmann::json::parse(line);
+      EXPECT_EQ(step["tokens"], last == "pad" && step["step"].get<int>() % 3 == 0 ? 5 * 16 : 12 * 16) << last;
+    }
+  }
+  EXPECT_EQ(different.size(), 3u);
+  EXPECT_NE(train(1, "pad", data + "pad").output.find("7 rows of padding"), std::string::npos);
+  const ProgramResult none = train(2, "none", data + "drop --train.global_batch 30");
+  EXPECT_EQ(none.status, 64) << none.output;
+  EXPECT_EQ(error_lines(none.output).size(), 1u) << none.output;
+  EXPECT_EQ(train(2, "all", data + "pad --train.global_batch 30 --train.steps 2 --optim.warmup 0").status, 0);
 }
 
 TEST_F(TrainProgram, ASignalSavesAndAsksToBeStartedAgain) {

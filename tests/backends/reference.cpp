@@ -98,7 +98,7 @@ Matrix gelu(const Matrix& x) {
   return y;
 }
 
-Matrix cross_entropy(const Matrix& logits, std::span<const std::int32_t> labels) {
+Matrix cross_entropy(const Matrix& logits, std::span<const std::int32_t> labels, const LossTerms& terms) {
   Matrix losses(logits.rows, 1);
   for (std::int64_t t = 0; t < logits.rows; ++t) {
     const std::int32_t label = labels[static_cast<std::size_t>(t)];
@@ -106,7 +106,12 @@ Matrix cross_entropy(const Matrix& logits, std::span<const std::int32_t> labels)
     double most = logits(t, 0), sum = 0;
     for (std::int64_t i = 0; i < logits.cols; ++i) most = std::max(most, logits(t, i));
     for (std::int64_t i = 0; i < logits.cols; ++i) sum += std::exp(logits(t, i) - most);
-    losses(t, 0) = std::log(sum) + most - logits(t, label);
+    const double log_sum_exp = std::log(sum) + most;
+    double to_all = 0;
+    for (std::int64_t i = 0; i < logits.cols; ++i)
+      to_all += (log_sum_exp - logits(t, i)) / static_cast<double>(logits.cols);
+    losses(t, 0) = (1 - terms.label_smoothing) * (log_sum_exp - logits(t, label)) + terms.label_smoothing * to_all +
+                   terms.z_loss * log_sum_exp * log_sum_exp;
   }
   return losses;
 }

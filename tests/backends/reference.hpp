@@ -20,7 +20,8 @@ namespace lamina::test {
 [[nodiscard]] Matrix swiglu(const Matrix& gate_up);
 [[nodiscard]] Matrix gelu(const Matrix& x);
 // The loss of each row, [rows, 1].
-[[nodiscard]] Matrix cross_entropy(const Matrix& logits, std::span<const std::int32_t> labels);
+[[nodiscard]] Matrix cross_entropy(const Matrix& logits, std::span<const std::int32_t> labels,
+                                   const LossTerms& terms = {});
 
 struct AttentionResult {
   Matrix o;

@@ -25,8 +25,11 @@ Manifest small_manifest() {
   manifest.strategy = "full";
   manifest.units = {{"head", {{"a", {5}, false, {"b"}}}}};
   manifest.optimizer_step = 99;
+  manifest.skipped_steps = 4;
+  manifest.skipped_in_a_row = 1;
   manifest.seed = 1;
   manifest.next_sample = 12345678901234;
+  manifest.sample_order = "pad 8";
   manifest.config_text = "[run]\nseed = 1\n";
   manifest.model_config_json = "{\"hidden_size\": 8}";
   manifest.extra_json = R"({"scale":65536.0,"third":0.3333333333333333})";
@@ -107,6 +110,13 @@ TEST(Manifest, RefusesNamesThatLeaveTheFolderOrRepeat) {
   EXPECT_THAT(refusal([](Manifest& m) { m.side_files[0].name = "model/../../x"; }), HasSubstr("not a file of"));
   EXPECT_THAT(refusal([](Manifest& m) { m.files[1].name = m.files[0].name; }), HasSubstr("listed twice"));
   EXPECT_THAT(refusal([](Manifest& m) { m.units[0].tensors[0].aliases = {"a"}; }), HasSubstr("listed twice"));
+}
+
+TEST(Manifest, RefusesImpossibleNumbersOfSteps) {
+  EXPECT_THAT(refusal([](Manifest& m) { m.skipped_steps = 101; }), HasSubstr("skipped steps are impossible"));
+  EXPECT_THAT(refusal([](Manifest& m) { m.skipped_in_a_row = 5; }), HasSubstr("skipped steps are impossible"));
+  EXPECT_THAT(refusal([](Manifest& m) { m.skipped_in_a_row = -1; }), HasSubstr("skipped steps are impossible"));
+  EXPECT_THAT(refusal([](Manifest& m) { m.optimizer_step = -1; }), HasSubstr("updates or of skipped steps"));
 }
 
 TEST(Manifest, RefusesImpossibleShapes) {

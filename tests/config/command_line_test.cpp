@@ -133,7 +133,8 @@ TEST(ConfigFile, EveryOptionIsBoundToItsOwnField) {
   for (const ConfigOption& option : config_options()) {
     RunConfig config;
     const std::string old = option.get(config);
-    for (const char* text : {"1", "2", "0.5", "yes", "no", "pretrained", "linear", "sgd", "no_shard", "rank", "cuda"}) {
+    for (const char* text :
+         {"1", "2", "0.5", "yes", "no", "pretrained", "linear", "sgd", "no_shard", "rank", "cuda", "pad"}) {
       try {
         option.set(config, text, "x");
       } catch (const UsageError&) {

@@ -1,4 +1,6 @@
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include <lamina/base/error.hpp>
 #include <lamina/config/validate.hpp>
@@ -37,6 +39,11 @@ TEST(Validate, EachRuleNamesItsKey) {
       {"train.log_every", [](RunConfig& c) { c.train.log_every = 0; }},
       {"train.global_batch", [](RunConfig& c) { c.train.global_batch = 9; }},
       {"train.micro_batch", [](RunConfig& c) { c.train.micro_batch = 3; }},
+      {"train.label_smoothing", [](RunConfig& c) { c.train.label_smoothing = 1; }},
+      {"train.label_smoothing", [](RunConfig& c) { c.train.label_smoothing = -0.1; }},
+      {"train.label_smoothing", [](RunConfig& c) { c.train.label_smoothing = std::nan(""); }},
+      {"train.z_loss", [](RunConfig& c) { c.train.z_loss = -1e-4; }},
+      {"train.z_loss", [](RunConfig& c) { c.train.z_loss = std::numeric_limits<double>::infinity(); }},
       {"optim.lr", [](RunConfig& c) { c.optim.lr = 0; }},
       {"optim.min_lr", [](RunConfig& c) { c.optim.min_lr = 1; }},
       {"optim.beta1", [](RunConfig& c) { c.optim.beta1 = 1; }},

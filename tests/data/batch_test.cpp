@@ -77,6 +77,21 @@ TEST(Mixture, WeightsDecideTheShares) {
   EXPECT_EQ(first, 300);
 }
 
+TEST(Mixture, AnEpochWithoutAWholeBatchIsRefusedWhereItIsDropped) {
+  const auto mixture = [](std::vector<MixtureEntry> entries, const EpochEnd& end) {
+    std::vector<std::vector<std::int32_t>> ids(entries.size(), counting(31));
+    return error_of<UsageError>([&] { TokenMixture(entries, sources_of(std::move(ids)), 3, 1, end); });
+  };
+  EXPECT_THAT(mixture({{"a", {}}}, {LastBatch::drop, 11}), HasSubstr("an epoch has 10 windows"));
+  EXPECT_EQ(mixture({{"a", {}}}, {LastBatch::drop, 10}), "no error");
+  EXPECT_EQ(mixture({{"a", {}}}, {LastBatch::pad, 11}), "no error");
+  EXPECT_EQ(mixture({{"a", {}}}, {LastBatch::wrap, 11}), "no error");
+  EXPECT_EQ(mixture({{"a", {}}, {"b", {}}}, {LastBatch::drop, 20}), "no error");
+  for (const LastBatch last : {LastBatch::drop, LastBatch::pad})
+    EXPECT_THAT(mixture({{"a", 1}, {"b", 2}}, {last, 2}), HasSubstr("has weights"));
+  EXPECT_EQ(mixture({{"a", 1}}, {LastBatch::pad, 2}), "no error");
+}
+
 TEST(Mixture, LessThanOneWindowIsRefusedWithTheNumbers) {
   EXPECT_THAT(error_of([] { one(std::make_unique<MemorySource>(counting(4)), 4); }), HasSubstr("needs 5 tokens"));
   EXPECT_THAT(error_of([] { one(std::make_unique<MemorySource>(counting(0)), 4); }), HasSubstr("0 tokens"));
@@ -97,6 +112,25 @@ TEST(TrainBatch, LabelsAreTheNextTokens) {
   EXPECT_EQ(batch.labelled, 40);
   EXPECT_THAT(batch.positions, IsEmpty());
   EXPECT_THAT(batch.first_visible, IsEmpty());
+}
+
+TEST(TrainBatch, PaddingIsRowsWithoutLabels) {
+  std::vector<std::unique_ptr<TokenSource>> sources;
+  sources.push_back(std::make_unique<MemorySource>(counting(21, 1), std::vector<std::int64_t>{0, 5}));
+  const TokenMixture mixture(std::array{MixtureEntry{"memory", std::nullopt}}, std::move(sources), 4, 1,
+                             {LastBatch::pad, 4});
+  TokenBatch batch;
+  TrainBatches(mixture, {1000, true}).fill(4, 4, batch);  // five windows an epoch: one and three rows of padding
+  EXPECT_EQ(batch.labels[3], batch.tokens[3] + 1);
+  for (std::size_t i = 4; i < 16; ++i) {
+    EXPECT_EQ(batch.tokens[i], 0);
+    EXPECT_EQ(batch.labels[i], none);
+    EXPECT_EQ(batch.first_visible[i], static_cast<std::int32_t>(i % 4)) << "padding sees itself only";
+  }
+  std::set<std::int32_t> firsts{batch.tokens[0]};
+  TrainBatches(mixture, {1000, true}).fill(0, 4, batch);
+  for (std::size_t i = 0; i < 16; i += 4) firsts.insert(batch.tokens[i]);
+  EXPECT_THAT(firsts, ElementsAre(1, 5, 9, 13, 17));
 }
 
 TEST(TrainBatch, PartsOfABatchAreItsParts) {

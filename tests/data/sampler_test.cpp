@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -61,6 +62,88 @@ TEST(DataSampler, NoGapAndNoDuplicateAcrossWorldSizesAndRestarts) {
         }
       }
       EXPECT_EQ(seen, expected);
+    }
+  }
+}
+
+std::uint64_t up_to_batch(std::uint64_t windows, std::uint64_t batch) { return (windows + batch - 1) / batch * batch; }
+
+// Each epoch is whole batches: all windows once and then padding, or as many windows once as fill batches.
+TEST(DataSampler, DropAndPadEndEpochsWithABatch) {
+  for (const std::uint64_t windows : {1U, 5U, 11U, 12U, 13U, 23U, 24U, 37U, 1000U}) {
+    for (const std::uint64_t batch : {1U, 4U, 12U}) {
+      for (const LastBatch last : {LastBatch::drop, LastBatch::pad}) {
+        const bool drop = last == LastBatch::drop;
+        if (drop && windows < batch) continue;
+        const std::uint64_t length = drop ? windows / batch * batch : up_to_batch(windows, batch);
+        EXPECT_EQ(samples_an_epoch(windows, {last, batch}), length);
+        const DataSampler sampler(5, std::array{SampleStream{windows, 1}}, {last, batch});
+        for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+          std::set<std::uint64_t> seen;
+          for (std::uint64_t i = 0; i < length; ++i) {
+            const Draw draw = sampler.at(epoch * length + i);
+            EXPECT_EQ(draw.epoch, epoch);
+            EXPECT_EQ(draw.padding, i >= windows) << windows << " in batches of " << batch;
+            EXPECT_LT(draw.window, windows);
+            if (draw.padding) continue;
+            EXPECT_TRUE(seen.insert(draw.window).second);
+          }
+          EXPECT_EQ(seen.size(), std::min(windows, length));
+        }
+      }
+    }
+  }
+}
+
+TEST(DataSampler, LastBatchDoesNotMatterWhereBatchesDivideAnEpoch) {
+  const std::array streams{SampleStream{36, 1}};
+  const DataSampler wrap(3, streams), drop(3, streams, {LastBatch::drop, 12}), pad(3, streams, {LastBatch::pad, 12});
+  for (std::uint64_t i = 0; i < 150; ++i) {
+    EXPECT_EQ(drop.at(i).window, wrap.at(i).window);
+    EXPECT_EQ(pad.at(i).window, wrap.at(i).window);
+    EXPECT_FALSE(pad.at(i).padding);
+  }
+}
+
+TEST(DataSampler, WhatIsDroppedDiffersBetweenEpochs) {
+  const DataSampler sampler(3, std::array{SampleStream{37, 1}}, {LastBatch::drop, 12});
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t i = 0; i < 36 * 10; ++i) seen.insert(sampler.at(i).window);
+  EXPECT_EQ(seen.size(), 37U);
+}
+
+// The same for every last batch: steps go on at one number, whatever the number of ranks was before.
+TEST(DataSampler, EpochsThatEndInABatchGoOnAtAnotherWorldSize) {
+  constexpr std::uint64_t windows = 29, batch = 12, steps = 9;
+  for (const LastBatch last : {LastBatch::wrap, LastBatch::drop, LastBatch::pad}) {
+    const EpochEnd end{last, batch};
+    const std::uint64_t length = samples_an_epoch(windows, end);
+    for (const std::uint64_t first_ranks : {1U, 2U, 3U, 4U}) {
+      for (const std::uint64_t then_ranks : {1U, 2U, 3U, 4U}) {
+        std::map<std::uint64_t, std::map<std::uint64_t, int>> seen;  // epoch -> window -> times
+        std::uint64_t next_sample = 0, padding = 0;
+        for (std::uint64_t step = 0; step < steps; ++step, next_sample += batch) {
+          const DataSampler fresh(3, std::array{SampleStream{windows, 1}}, end);
+          const std::uint64_t ranks = step < 4 ? first_ranks : then_ranks;  // the fourth step ends inside an epoch
+          for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+            for (std::uint64_t i = rank; i < batch; i += ranks) {
+              const Draw draw = fresh.at(next_sample + i);
+              draw.padding ? ++padding : static_cast<std::uint64_t>(++seen[draw.epoch][draw.window]);
+            }
+          }
+        }
+        std::uint64_t drawn = padding;
+        for (const auto& [epoch, of_epoch] : seen) {
+          for (const auto& [window, times] : of_epoch) EXPECT_EQ(times, 1);
+          const bool whole = (epoch + 1) * length <= steps * batch;
+          if (whole) {
+            EXPECT_EQ(of_epoch.size(), std::min(windows, length));
+          }
+          drawn += of_epoch.size();
+        }
+        EXPECT_EQ(drawn, steps * batch);
+        EXPECT_EQ(padding, last == LastBatch::pad ? 3 * 7U : 0U);  // three epochs of 29 + 7
+      }
     }
   }
 }

@@ -1,5 +1,7 @@
 // Every public operation refuses operands that do not fit, before the backend sees them.
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include <lamina/base/error.hpp>
@@ -44,7 +46,7 @@ class CountingOps final : public Ops {
   void do_fill(V, float) override { ++calls; }
   void do_embedding_forward(V, C, Ids, Write) override { ++calls; }
   void do_embedding_backward(V, C, Ids, Write) override { ++calls; }
-  void do_cross_entropy(V, Ids, std::span<float>, bool) override { ++calls; }
+  void do_cross_entropy(V, Ids, std::span<float>, bool, const LossTerms&) override { ++calls; }
   void do_adamw(std::span<float>, std::span<float>, std::span<float>, std::span<const float>,
                 const AdamWStep&) override {
     ++calls;
@@ -202,6 +204,15 @@ TEST_F(ShapeChecks, Tokens) {
   EXPECT_THAT(refusal([&] { ops.cross_entropy(logits, bad, losses, true); }), HasSubstr("labels[0] = -1"));
   EXPECT_THAT(refusal([&] { ops.cross_entropy(logits, beyond, losses, true); }), HasSubstr("labels[0] = 7"));
   EXPECT_THAT(refusal([&] { ops.cross_entropy(logits, labels, short_losses, true); }), HasSubstr("losses [1]"));
+  ops.cross_entropy(logits, labels, losses, true, {.label_smoothing = 0.5, .z_loss = 1});
+  for (const double wrong : {-0.1, 1.0, std::nan("")}) {
+    EXPECT_THAT(refusal([&] { ops.cross_entropy(logits, labels, losses, true, {.label_smoothing = wrong}); }),
+                HasSubstr("label smoothing"));
+  }
+  for (const double wrong : {-0.1, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    EXPECT_THAT(refusal([&] { ops.cross_entropy(logits, labels, losses, true, {.z_loss = wrong}); }),
+                HasSubstr("z-loss"));
+  }
 }
 
 TEST_F(ShapeChecks, AdamW) {

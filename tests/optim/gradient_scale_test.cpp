@@ -30,6 +30,7 @@ TEST(GradientScale, NoTokensChangeNothing) {
 
 TEST(GradientScale, NotFiniteShows) {
   EXPECT_TRUE(std::isnan(gradient_scale(std::numeric_limits<double>::quiet_NaN(), 3, 1.0).norm));
+  EXPECT_TRUE(std::isnan(gradient_scale(std::numeric_limits<double>::quiet_NaN(), 0, 1.0).norm));
 }
 
 }  // namespace

@@ -114,6 +114,40 @@ TEST(Checkpointing, AnotherModelIsRefusedOnEveryRank) {
   if (world().rank() == 0) std::filesystem::remove_all(folder);
 }
 
+TEST(Checkpointing, EpochsOfAnotherKindAreRefused) {
+  const auto folder = fresh_folder("epochs");
+  RunConfig config = config_in(folder, Strategy::full);
+  const auto refusal = [&](const std::string& saved, LastBatch last, std::int64_t global_batch) {
+    config.data.last_batch = last;
+    config.train.global_batch = global_batch;
+    TrainingWorld training(world(), small_model("tied"), config);
+    Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
+    try {
+      static_cast<void>(checkpointer.load(saved));
+    } catch (const mpi::AgreedError& error) {
+      EXPECT_EQ(error.code(), ExitCode::usage);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const auto save = [&](LastBatch last) {
+    config.data.last_batch = last;
+    config.train.global_batch = 12;
+    TrainingWorld training(world(), small_model("tied"), config);
+    const Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
+    return world().broadcast(checkpointer.save({1, 12, 0}).string(), 0, "it");
+  };
+  const std::string padded = save(LastBatch::pad);
+  EXPECT_EQ(refusal(padded, LastBatch::pad, 12), "no error");
+  EXPECT_NE(refusal(padded, LastBatch::pad, 24).find("\"pad 24\""), std::string::npos);
+  EXPECT_NE(refusal(padded, LastBatch::wrap, 12).find("\"pad 12\""), std::string::npos);
+  const std::string wrapped = save(LastBatch::wrap);
+  EXPECT_EQ(refusal(wrapped, LastBatch::wrap, 24), "no error");
+  EXPECT_NE(refusal(wrapped, LastBatch::drop, 12).find("\"wrap\""), std::string::npos);
+  world().barrier("the end");
+  if (world().rank() == 0) std::filesystem::remove_all(folder);
+}
+
 TEST(Checkpointing, TheTrainerSavesStopsAndKeeps) {
   const auto folder = fresh_folder("trainer");
   RunConfig config = config_in(folder, Strategy::full);

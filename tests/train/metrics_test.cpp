@@ -1,5 +1,7 @@
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/file.hpp>
@@ -7,6 +9,7 @@
 #include <lamina/train/progress.hpp>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 namespace lamina {
@@ -31,6 +34,21 @@ TEST_F(MetricsTest, ALineHoldsTheExactLoss) {
   EXPECT_NE(line.find("0x1.999999999999ap-4"), std::string::npos);
   EXPECT_EQ(line.find("val_loss"), std::string::npos);
   EXPECT_NE(metrics_line(result, {}, EvaluationResult{1.5, 10}).find("\"val_loss\":1.5"), std::string::npos);
+}
+
+TEST_F(MetricsTest, ASkippedStepIsMarkedAndStaysJson) {
+  StepResult result;
+  result.step = 3;
+  EXPECT_EQ(metrics_line(result, {}, std::nullopt).find("skipped"), std::string::npos);
+  result.loss = std::numeric_limits<double>::infinity();
+  result.grad_norm = std::nan("");
+  result.skipped = true;
+  const auto line = nlohmann::json::parse(metrics_line(result, {}, std::nullopt));
+  EXPECT_TRUE(line["skipped"].get<bool>());
+  EXPECT_TRUE(line["loss"].is_null());
+  EXPECT_TRUE(line["grad_norm"].is_null());
+  EXPECT_EQ(line["loss_hex"], "inf");
+  EXPECT_EQ(line["grad_norm_hex"], "nan");
 }
 
 TEST_F(MetricsTest, ResumingDropsLaterAndBrokenLines) {

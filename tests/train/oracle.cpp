@@ -24,14 +24,15 @@ class Oracle {
       : plan_(plan),
         config_(config),
         backend_(make_backend("cpu", 1)),
-        runner_(plan, *backend_.device, *backend_.ops, config.train.micro_batch, sequence_length, true) {
+        runner_(plan, *backend_.device, *backend_.ops, config.train.micro_batch, sequence_length, true,
+                {.label_smoothing = config.train.label_smoothing, .z_loss = config.train.z_loss}) {
     for_tensors([&](std::size_t unit, std::size_t at, std::size_t size, const TensorSpec& tensor) {
       init_tensor(plan.config, config.run.seed, tensor, 0, std::span(weights_[unit]).subspan(at, size));
     });
   }
 
-  RunRecord run(std::int64_t steps) {
-    for (std::int64_t step = 1; step <= steps; ++step) one_step(step);
+  RunRecord run(std::int64_t steps, const std::set<std::int64_t>& without_update) {
+    for (std::int64_t step = 1; step <= steps; ++step) one_step(step, !without_update.contains(step));
     validate();
     for (std::size_t u = 0; u < weights_.size(); ++u)
       append_tensors(FlatLayout(plan_.units[u], 1), weights_[u], record_.weights);
@@ -65,7 +66,7 @@ class Oracle {
     }
   }
 
-  void one_step(std::int64_t step) {
+  void one_step(std::int64_t step, bool updates) {
     Buffers sums = zeros(plan_);
     ExactSum loss, squares;
     std::int64_t tokens = 0;
@@ -85,18 +86,20 @@ class Oracle {
     const double norm = std::sqrt(squares.value()) / static_cast<double>(tokens);
     record_.losses.push_back(loss.value() / static_cast<double>(tokens));
     record_.norms.push_back(norm);
-    update(step, std::min(1.0, config_.optim.grad_clip / (norm + 1e-6)) / static_cast<double>(tokens), sums);
+    if (updates)
+      update(step, std::min(1.0, config_.optim.grad_clip / (norm + 1e-6)) / static_cast<double>(tokens), sums);
   }
 
   void update(std::int64_t step, double grad_scale, const Buffers& sums) {
     const OptimSection& optim = config_.optim;
+    ++updates_;
     AdamWStep hyper;
     hyper.lr = learning_rate(optim, step, config_.train.steps);
     hyper.beta1 = optim.beta1;
     hyper.beta2 = optim.beta2;
     hyper.eps = optim.eps;
-    hyper.bias1 = 1 - std::pow(optim.beta1, static_cast<double>(step));
-    hyper.bias2 = 1 - std::pow(optim.beta2, static_cast<double>(step));
+    hyper.bias1 = 1 - std::pow(optim.beta1, static_cast<double>(updates_));
+    hyper.bias2 = 1 - std::pow(optim.beta2, static_cast<double>(updates_));
     hyper.grad_scale = grad_scale;
     for_tensors([&](std::size_t unit, std::size_t at, std::size_t size, const TensorSpec& tensor) {
       hyper.weight_decay = tensor.decay ? optim.weight_decay : 0;
@@ -126,13 +129,15 @@ class Oracle {
   RandomBatches batches_{plan_.config.vocab_size};
   Buffers weights_ = zeros(plan_), exp_avg_ = zeros(plan_), exp_avg_sq_ = zeros(plan_), gradients_ = zeros(plan_);
   std::uint64_t sample_ = 0;
+  std::int64_t updates_ = 0;
   RunRecord record_;
 };
 
 }  // namespace
 
-RunRecord run_oracle(const ModelPlan& plan, const RunConfig& config, std::int64_t steps) {
-  return Oracle(plan, config).run(steps);
+RunRecord run_oracle(const ModelPlan& plan, const RunConfig& config, std::int64_t steps,
+                     const std::set<std::int64_t>& without_update) {
+  return Oracle(plan, config).run(steps, without_update);
 }
 
 }  // namespace lamina::test

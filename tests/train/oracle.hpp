@@ -4,8 +4,13 @@
 
 #include "train/training_world.hpp"
 
+#include <set>
+
 namespace lamina::test {
 
-[[nodiscard]] RunRecord run_oracle(const ModelPlan& plan, const RunConfig& config, std::int64_t steps);
+// Steps in `without_update` compute a loss and a gradient but change nothing; the optimizer does not count them. Their
+// norms are recorded as they were.
+[[nodiscard]] RunRecord run_oracle(const ModelPlan& plan, const RunConfig& config, std::int64_t steps,
+                                   const std::set<std::int64_t>& without_update = {});
 
 }  // namespace lamina::test

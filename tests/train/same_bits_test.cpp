@@ -19,6 +19,14 @@ const mpi::Communicator& world() {
   return comm;
 }
 
+// The laws hold for every training loss: this one has both terms.
+RunConfig run_with_loss_terms() {
+  RunConfig config = small_run();
+  config.train.label_smoothing = 0.1;
+  config.train.z_loss = 1e-2;
+  return config;
+}
+
 const RunRecord& oracle(const std::string& model, std::int64_t micro_batch) {
   static std::map<std::tuple<std::string, std::int64_t>, RunRecord> cache;
   const auto key = std::make_tuple(model, micro_batch);
@@ -128,6 +136,22 @@ TEST(SameBits, LargerMicroBatches) {
   for (const auto& nodes : node_layouts()) {
     check("tied", Strategy::full, 1, 2, nodes);
     check("untied", Strategy::no_shard, 1, 2, nodes);
+  }
+}
+
+TEST(SameBits, LabelSmoothingAndZLoss) {
+  RunConfig config = run_with_loss_terms();
+  for (const std::string model : {"tied", "untied"}) {
+    const RunRecord expected = run_oracle(small_model(model), config, config.train.steps);
+    EXPECT_NE(expected.losses, oracle(model, 1).losses);
+    for (const auto& nodes : {node_layouts().front(), node_layouts().back()}) {
+      for (const Strategy strategy : {Strategy::no_shard, Strategy::full, Strategy::hybrid}) {
+        config.parallel = parallel_of(strategy);
+        TrainingWorld training(world(), small_model(model), config, nodes);
+        expect_same(run_training(training, config.train.steps), expected,
+                    model + " " + std::string(name_of(strategy)) + " nodes " + testing::PrintToString(nodes));
+      }
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <lamina/base/random.hpp>
 #include <lamina/train/initialise.hpp>
+#include <lamina/train/training_loss.hpp>
 
 namespace lamina::test {
 
@@ -74,7 +75,7 @@ TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, Run
       fabrics_("mpi", world_, Mesh(topology_, store_plan_.shard_size), order_),
       store_(make_weight_store(store_plan_, *backend_.device, fabrics_)),
       runner_(std::make_unique<ModelRunner>(plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,
-                                            sequence_length, true)),
+                                            sequence_length, true, training_loss(config_.train))),
       batches_(plan_.config.vocab_size) {
   initialise_randomly(plan_, config_.run.seed, *store_);
   publish_all(*store_);

@@ -60,12 +60,14 @@ std::string file_table(const Manifest& manifest) {
 std::string describe_checkpoint(const fs::path& folder) {
   const Manifest manifest = read_manifest(resolve_checkpoint(folder));
   const std::string& config = manifest.config_text;
+  const std::string skipped =
+      manifest.skipped_steps > 0 ? fmt::format(" ({} steps skipped)", manifest.skipped_steps) : std::string();
   return fmt::format(
       "checkpoint {} (complete, {})\n"
-      "  step {}, {} tokens seen, optimizer step {}, next sample {}, seed {}\n"
+      "  step {}, {} tokens seen, optimizer step {}{}, next sample {}, seed {}\n"
       "  saved by {} ranks, strategy {}, {} shards, alignment {}, config {}\n\n{}\n{}",
       folder.string(), human_bytes(bytes_of(manifest)), manifest.step, manifest.tokens_seen, manifest.optimizer_step,
-      manifest.next_sample, manifest.seed, manifest.world_size, manifest.strategy, manifest.shard_count,
+      skipped, manifest.next_sample, manifest.seed, manifest.world_size, manifest.strategy, manifest.shard_count,
       manifest.alignment, hex_digest(xxh3_64(config.data(), config.size())), unit_table(manifest),
       file_table(manifest));
 }

@@ -59,7 +59,7 @@ struct Manifest {
 
   std::int64_t version = current_version;
   std::uint64_t sequence = 0;  // grows with every save into a run folder: the newest checkpoint has the largest
-  std::int64_t step = 0;       // optimizer steps taken
+  std::int64_t step = 0;       // steps taken, skipped ones too
   std::uint64_t tokens_seen = 0;
   std::int64_t world_size = 1;
   std::int64_t shard_count = 1;
@@ -68,8 +68,14 @@ struct Manifest {
   std::vector<UnitSpec> units;
   std::string optimizer = "adamw";  // its kind; a manifest without it is AdamW's
   std::int64_t optimizer_step = 0;  // updates made, for bias correction
+  // Steps without an update because loss or gradient were not finite; 0 in a manifest without them.
+  std::int64_t skipped_steps = 0;
+  std::int64_t skipped_in_a_row = 0;  // of these, up to and with the last step
   std::uint64_t seed = 0;
   std::uint64_t next_sample = 0;  // global sample index the run continues with
+  // What else decides which window a sample is: "wrap", or "drop N" or "pad N" for a global batch of N
+  // (data/sampler.hpp). A manifest without it means "wrap".
+  std::string sample_order = "wrap";
   std::string config_text;        // the resolved INI
   std::string model_config_json;  // config.json as it was read
   std::string extra_json = "{}";  // an object with whatever else the trainer wants back (schedule, scaler, ...)

@@ -21,12 +21,15 @@ struct ModelSection {
   ModelInit init = ModelInit::random;
 };
 
+// What becomes of an epoch's last windows when the global batch does not divide their number.
+enum class LastBatch { wrap, drop, pad };
 struct DataSection {
   std::string train;       // token file, .txt, .jsonl, ...; or a mixture "a.h5:0.7, b.h5:0.3"
   std::string validation;  // empty = no validation
   std::int64_t seq_len = 256;
   std::string tokenizer = "auto";  // auto | byte | path of tokenizer.json or its folder
   bool document_mask = false;      // attention and labels stop at document boundaries
+  LastBatch last_batch = LastBatch::wrap;
 };
 
 struct TrainSection {
@@ -36,7 +39,10 @@ struct TrainSection {
   std::int64_t eval_every = 0;       // 0 = never
   std::int64_t eval_sequences = 64;  // 0 = the whole validation set
   std::int64_t log_every = 10;
-  std::int64_t stop_at = 0;  // save and end after this step, to go on later; 0 = never
+  std::int64_t stop_at = 0;     // save and end after this step, to go on later; 0 = never
+  double label_smoothing = 0;   // share of the target that goes to all tokens alike
+  bool skip_nonfinite = false;  // leave out the update of a step whose loss or gradient norm is not finite
+  double z_loss = 0;            // coefficient of the squared log of the softmax's normaliser; 0 = none
 };
 
 enum class ScheduleKind { constant, cosine, linear, wsd };

@@ -44,8 +44,8 @@ class TrainBatches {
  public:
   // `mixture` must outlive it.
   TrainBatches(const TokenMixture& mixture, const BatchRules& rules);
-  // Samples [first, first + count) of the run. Buffers are reused; nothing is allocated from the second call of a size
-  // on.
+  // Samples [first, first + count) of the run; padding samples are rows of token 0 and no_label. Buffers are reused;
+  // nothing is allocated from the second call of a size on.
   void fill(std::uint64_t first, std::int64_t count, TokenBatch& batch) const;
 
  private:

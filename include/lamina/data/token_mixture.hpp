@@ -40,13 +40,14 @@ struct MixtureEntry {
 
 class TokenMixture {
  public:
-  // Owns the sources, one for each entry. A source without a whole window is a DataError with the numbers.
+  // Owns the sources, one for each entry. A source without a whole window is a DataError with the numbers; an `end`
+  // that does not fit them is a UsageError.
   TokenMixture(std::span<const MixtureEntry> entries, std::vector<std::unique_ptr<TokenSource>> sources,
-               std::int64_t seq_len, std::uint64_t seed);
+               std::int64_t seq_len, std::uint64_t seed, const EpochEnd& end = {});
 
   struct Place {
-    const TokenSource* source;
-    std::int64_t first;  // token
+    const TokenSource* source;  // null: padding, a row without labels
+    std::int64_t first;         // token
   };
   // Window of a sample of the run.
   [[nodiscard]] Place sample(std::uint64_t index) const;

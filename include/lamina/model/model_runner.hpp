@@ -35,9 +35,10 @@ using FinalFrom = std::function<void(std::int64_t element)>;
 class ModelRunner {
  public:
   // Allocates all activations for micro-batches of up to `max_sequences` x `max_seq_len` tokens; `training` also what
-  // backward needs. Nothing is allocated later. `plan`, `device` and `ops` must outlive the runner.
+  // backward needs. Nothing is allocated later. `plan`, `device` and `ops` must outlive the runner. `training_loss` is
+  // what forward_head with gradients minimises; without gradients the loss is the cross-entropy alone.
   ModelRunner(const ModelPlan& plan, Device& device, Ops& ops, std::int64_t max_sequences, std::int64_t max_seq_len,
-              bool training);
+              bool training, const LossTerms& training_loss = {});
   ~ModelRunner();
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;

@@ -69,6 +69,15 @@ struct LionStep {
   double grad_scale = 1;
 };
 
+// What the loss of a labelled token is besides its cross-entropy. With p = softmax(logits) and V logits:
+//   (1-e) * -log p[label] + e/V * sum_i -log p[i] + z * log(sum_i exp logits[i])^2
+// e: label smoothing (Szegedy et al. 2016, as torch.nn.CrossEntropyLoss computes it), 0 <= e < 1. z: the coefficient of
+// PaLM's z-loss (Chowdhery et al. 2022), z >= 0, which keeps the normaliser near 1.
+struct LossTerms {
+  double label_smoothing = 0;
+  double z_loss = 0;
+};
+
 class Ops {
  public:
   virtual ~Ops() = default;
@@ -135,11 +144,11 @@ class Ops {
                          Write write = Write::overwrite);
   // d_table[ids[t]] += dy[t] in token order; Write::overwrite clears the table first.
   void embedding_backward(TensorView d_table, ConstTensorView dy, std::span<const std::int32_t> ids, Write write);
-  // logits [c,V] of c tokens; labels [c] in [0,V) or ignored_label; losses [c] get -log softmax(logits)[label] (0 when
-  // ignored). With `to_gradient` logits become softmax - onehot (0 rows when ignored): the gradient of the SUM of
-  // losses.
-  void cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses,
-                     bool to_gradient);
+  // logits [c,V] of c tokens; labels [c] in [0,V) or ignored_label; losses [c] get -log softmax(logits)[label] and what
+  // `terms` say (0 when ignored). With `to_gradient` logits become the gradient of the SUM of losses (0 rows when
+  // ignored): softmax - onehot without terms.
+  void cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses, bool to_gradient,
+                     const LossTerms& terms = {});
 
   // --- shards
   // ---------------------------------------------------------------------------------------------------------- One pass
@@ -153,7 +162,8 @@ class Ops {
   // momentum_buffer: as long as param, or empty exactly when step.momentum is 0.
   void sgd(std::span<float> param, std::span<float> momentum_buffer, std::span<const float> grad, const SgdStep& step);
   void lion(std::span<float> param, std::span<float> exp_avg, std::span<const float> grad, const LionStep& step);
-  // Adds the sum of squares to `sum`, exactly: the result does not depend on the order of elements nor on how they are cut.
+  // Adds the sum of squares to `sum`, exactly: the result does not depend on the order of elements nor on how they are
+  // cut.
   void add_sum_of_squares(ExactSum& sum, std::span<const float> x);
 
  protected:
@@ -191,7 +201,7 @@ class Ops {
   virtual void do_embedding_backward(TensorView d_table, ConstTensorView dy, std::span<const std::int32_t> ids,
                                      Write write) = 0;
   virtual void do_cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses,
-                                bool to_gradient) = 0;
+                                bool to_gradient, const LossTerms& terms) = 0;
   virtual void do_adamw(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
                         std::span<const float> grad, const AdamWStep& step) = 0;
   virtual void do_adam(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,

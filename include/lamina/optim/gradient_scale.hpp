@@ -20,7 +20,7 @@ struct GradientScale {
   double scale = 0;  // clip / tokens
 };
 // sum_of_squares: of the summed gradients, over all ranks; tokens: labelled tokens of the global batch (0 gives scale
-// 0). Clipping as torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)); max_norm 0 = none.
+// 0, and norm 0 or what is not finite). Clipping as torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)); max_norm 0 = none.
 [[nodiscard]] GradientScale gradient_scale(double sum_of_squares, std::int64_t tokens, double max_norm);
 
 }  // namespace lamina

@@ -16,9 +16,12 @@ namespace lamina {
 
 // What a run continues with.
 struct RunState {
-  std::int64_t step = 0;          // optimizer steps taken
+  std::int64_t step = 0;          // steps taken, skipped ones too
   std::uint64_t next_sample = 0;  // global sample index
   std::uint64_t tokens_seen = 0;  // labelled tokens
+  std::int64_t updates = 0;       // steps that changed the weights: what the optimizer counts
+  std::int64_t skipped = 0;       // the others (skipped_steps.hpp)
+  std::int64_t skipped_in_a_row = 0;
 };
 
 class Checkpointer {

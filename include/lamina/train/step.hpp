@@ -46,6 +46,7 @@ struct StepResult {
   bool stop_wanted = false;       // some rank was asked to stop
   std::optional<double> overlap;  // part of the communication hidden behind computation, over all ranks; none on one
                                   // rank
+  bool skipped = false;           // loss or norm is not finite: no update (skipped_steps.hpp)
 };
 
 // References that a trainer's parts share. All outlive it.
@@ -80,10 +81,13 @@ class StepEngine {
   explicit StepEngine(const TrainContext& context);
   ~StepEngine();
 
-  // Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish. Throws
-  // AgreedError (data) when the loss or the norm is not finite (weights are then unchanged). `load` is called on a
-  // thread of the engine's, for one micro-batch at a time. Collective.
-  [[nodiscard]] StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted);
+  // Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish. `update`:
+  // the 1-based number of the optimizer's update, below `step` after skipped steps; `step` if left out. When the loss or
+  // the norm is not finite, weights and moments stay as they were: with train.skip_nonfinite the result says `skipped`,
+  // else AgreedError (data) is thrown. `load` is called on a thread of the engine's, for one micro-batch at a time.
+  // Collective.
+  [[nodiscard]] StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted,
+                               std::optional<std::int64_t> update = {});
 
   // Mean loss over sequences [0, sequences). The same bits for every world size. Collective.
   [[nodiscard]] EvaluationResult evaluate(const LoadBatch& load, std::int64_t sequences);

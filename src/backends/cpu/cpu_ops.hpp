@@ -54,7 +54,7 @@ class CpuOps final : public Ops {
   void do_embedding_backward(TensorView d_table, ConstTensorView dy, std::span<const std::int32_t> ids,
                              Write write) override;
   void do_cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses,
-                        bool to_gradient) override;
+                        bool to_gradient, const LossTerms& terms) override;
   void do_adam(std::span<float> param, std::span<float> exp_avg, std::span<float> exp_avg_sq,
                std::span<const float> grad, const AdamWStep& step) override;
   void do_sgd(std::span<float> param, std::span<float> momentum_buffer, std::span<const float> grad,

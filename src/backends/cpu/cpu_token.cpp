@@ -27,36 +27,70 @@ float largest(const float* x, std::int64_t n) {
   return max_of_lanes(max8(m0, m1));
 }
 
-// The sum of exp(x - most) and, in place, the terms when asked. In blocks, so that the error does not grow with the
-// vocabulary.
-double sum_of_exponentials(float* x, std::int64_t n, float most, bool keep) {
+// Sums over a row x: of exp(x - most), and of x - most if asked (else 0).
+struct RowSums {
+  double exponentials = 0, differences = 0;
+};
+
+// One pass over the row, in blocks, so that the error does not grow with the vocabulary; a block stays in the cache for
+// both sums. With `keep` x becomes exp(x - most).
+RowSums sums_of_row(float* x, std::int64_t n, float most, bool differences, bool keep) {
   constexpr std::int64_t block = 1024;
-  double sum = 0;
+  RowSums sums;
   for (std::int64_t first = 0; first < n; first += block) {
     float* part = x + first;
-    sum += static_cast<double>(sum_over(std::min(block, n - first), [&](auto io, std::int64_t i) {
+    const std::int64_t length = std::min(block, n - first);
+    if (differences) {
+      sums.differences += static_cast<double>(
+          sum_over(length, [&](auto io, std::int64_t i) { return io.load(part + i, most) - splat(most); }));
+    }
+    sums.exponentials += static_cast<double>(sum_over(length, [&](auto io, std::int64_t i) {
       const Float8 e = exp8(io.load(part + i, -std::numeric_limits<float>::infinity()) - splat(most));
       if (keep) io.store(part + i, e);
       return e;
     }));
   }
-  return sum;
+  return sums;
 }
 
-float cross_entropy_row(float* logits, std::int64_t n, std::int32_t label, bool to_gradient) {
+// The loss of a row; with log-sum-exp = log(sums.exponentials) + most. A term that is off is left out, not multiplied
+// by 0: 0 times infinity would hide what the others say.
+double loss_of_row(const RowSums& sums, double most, double of_label, std::int64_t n, const LossTerms& terms) {
+  const double log_sum = std::log(sums.exponentials);
+  const double log_sum_exp = log_sum + most;
+  double loss = log_sum_exp - of_label;
+  if (terms.label_smoothing > 0) {
+    const double to_all = log_sum - sums.differences / static_cast<double>(n);  // mean of -log p
+    loss = (1 - terms.label_smoothing) * loss + terms.label_smoothing * to_all;
+  }
+  if (terms.z_loss > 0) loss += terms.z_loss * log_sum_exp * log_sum_exp;
+  return loss;
+}
+
+// exp(x - most), as sums_of_row left it, becomes the gradient: softmax * (1 + 2 z log-sum-exp) - e/V, less 1 - e at the
+// label.
+void gradient_of_row(float* x, std::int64_t n, std::int32_t label, double sum, double most, const LossTerms& terms) {
+  const double stretch = terms.z_loss > 0 ? 1 + 2 * terms.z_loss * (std::log(sum) + most) : 1;
+  const Float8 scale = splat(static_cast<float>(stretch / sum));
+  if (terms.label_smoothing > 0) {
+    const Float8 to_all = splat(static_cast<float>(terms.label_smoothing / static_cast<double>(n)));
+    for_groups(n, [&](auto io, std::int64_t i) { io.store(x + i, io.load(x + i) * scale - to_all); });
+  } else {
+    for_groups(n, [&](auto io, std::int64_t i) { io.store(x + i, io.load(x + i) * scale); });
+  }
+  x[label] -= static_cast<float>(1 - terms.label_smoothing);
+}
+
+float cross_entropy_row(float* logits, std::int64_t n, std::int32_t label, bool to_gradient, const LossTerms& terms) {
   if (label == ignored_label) {
     if (to_gradient) std::fill_n(logits, n, 0.0F);
     return 0.0F;
   }
   const float most = largest(logits, n);
   const double of_label = static_cast<double>(logits[label]);
-  const double sum = sum_of_exponentials(logits, n, most, to_gradient);
-  if (to_gradient) {
-    const Float8 scale = splat(static_cast<float>(1.0 / sum));
-    for_groups(n, [&](auto io, std::int64_t i) { io.store(logits + i, io.load(logits + i) * scale); });
-    logits[label] -= 1.0F;
-  }
-  return static_cast<float>(std::log(sum) + static_cast<double>(most) - of_label);
+  const RowSums sums = sums_of_row(logits, n, most, terms.label_smoothing > 0, to_gradient);
+  if (to_gradient) gradient_of_row(logits, n, label, sums.exponentials, static_cast<double>(most), terms);
+  return static_cast<float>(loss_of_row(sums, static_cast<double>(most), of_label, n, terms));
 }
 
 }  // namespace
@@ -87,12 +121,12 @@ void CpuOps::do_embedding_backward(TensorView d_table, ConstTensorView dy, std::
 }
 
 void CpuOps::do_cross_entropy(TensorView logits, std::span<const std::int32_t> labels, std::span<float> losses,
-                              bool to_gradient) {
+                              bool to_gradient, const LossTerms& terms) {
   constexpr std::int64_t cost = 8;
   parallel_ranges(threads_, logits.rows, logits.size() * cost, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       const auto token = static_cast<std::size_t>(t);
-      losses[token] = cross_entropy_row(logits.row(t), logits.cols, labels[token], to_gradient);
+      losses[token] = cross_entropy_row(logits.row(t), logits.cols, labels[token], to_gradient, terms);
     }
   });
 }
