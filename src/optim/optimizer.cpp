@@ -1,7 +1,10 @@
 #include <cmath>
 
 #include <lamina/base/check.hpp>
+#include <lamina/base/error.hpp>
 #include <lamina/optim/optimizer.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 
@@ -83,6 +86,18 @@ int moment_count(const OptimSection& optim) {
   return optim.kind == OptimizerKind::lion ? 1 : 2;
 }
 
+namespace {
+
+void publish(WeightStore& store, std::size_t unit) {
+  try {
+    store.publish(unit);
+  } catch (const PeerError& error) {
+    throw PeerError(fmt::format("publish of {}: {}", store.layout(unit).unit().name, error.what()));
+  }
+}
+
+}  // namespace
+
 void Optimizer::update(WeightStore& store, Ops& ops, const UpdateStep& step) const {
   require(store.unit_count() == rules_.size(), "the optimizer was made for the store's units");
   for (std::size_t unit = 0; unit < store.unit_count(); ++unit) {
@@ -97,7 +112,7 @@ void Optimizer::update(WeightStore& store, Ops& ops, const UpdateStep& step) con
       update_piece(ops, {cut(shard.param), cut(shard.exp_avg), cut(shard.exp_avg_sq), cut(shard.grad)}, own,
                    rule.weight_decay);
     }
-    store.publish(unit);
+    publish(store, unit);
   }
 }
 

@@ -85,7 +85,7 @@ std::span<float> LateWriter::gradient(std::size_t unit, std::size_t slot) {
 void LateWriter::reduce(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) {
   {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::seconds(2), [&] { return taken_[unit]; });
+    changed_.wait_for(lock, std::chrono::milliseconds(500), [&] { return taken_[unit]; });
   }
   real().reduce(unit, slot, bucket, completes);
   const std::lock_guard lock(mutex_);

@@ -37,6 +37,7 @@ class ForwardingStore : public WeightStore {
   [[nodiscard]] FlatRange counted_range(std::size_t unit) const override { return real_.counted_range(unit); }
   [[nodiscard]] const StoreCounters& counters() const override { return real_.counters(); }
   [[nodiscard]] const CollectiveOrder& collective_order() const override { return real_.collective_order(); }
+  void clear_collective_order() override { real_.clear_collective_order(); }
   void interrupt() override { real_.interrupt(); }
 
  protected:

@@ -8,6 +8,13 @@
 
 namespace lamina::test {
 
+// Whether this build's sanitizer reports the races that some mutations are.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool races_are_reported = true;
+#else
+inline constexpr bool races_are_reported = false;
+#endif
+
 [[nodiscard]] inline int ranks() { return judges().size(); }
 [[nodiscard]] inline bool on_last_rank() { return judges().rank() == judges().size() - 1; }
 
