@@ -1,5 +1,6 @@
 // `lamina train`: builds everything in order, owns it, and ends all ranks together.
 #include "commands.hpp"
+#include "memory_check.hpp"
 #include "run_folder.hpp"
 #include "run_inputs.hpp"
 #include "stop_signals.hpp"
@@ -117,6 +118,7 @@ class TrainRun {
     const Mesh mesh(topology, store_plan_->shard_size);
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
     report_plan(mesh, order);
+    require_memory(world_, topology, planned_memory(mesh, order));
     store_ = make_weight_store(*store_plan_, *backend_.device, *fabrics_);
     world_.agree(
         [&] {
@@ -125,6 +127,20 @@ class TrainRun {
         },
         "the memory for activations");
     checkpointer_ = std::make_unique<Checkpointer>(world_, *store_, config_, model_json_, side_files_);
+  }
+
+  [[nodiscard]] RankMemory planned_memory(const Mesh& mesh, SumOrder order) const {
+    RankMemory memory;
+    memory.shards = state_bytes(*store_plan_, world_.size());
+    memory.activations = ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true);
+    memory.node_slots = slot_bytes_of_node(*store_plan_, mesh, order);
+    for (const UnitSpec& unit : plan_->units) {
+      const auto bytes = static_cast<std::uint64_t>(unit.elements()) * sizeof(float);
+      if (bytes <= memory.largest_unit_bytes) continue;
+      memory.largest_unit = unit.name;
+      memory.largest_unit_bytes = bytes;
+    }
+    return memory;
   }
 
   void report_plan(const Mesh& mesh, SumOrder order) const {
@@ -149,6 +165,12 @@ class TrainRun {
         human_bytes(ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true)),
         human_bytes(slot_bytes_of_node(store_plan, mesh, order)), name_of(config_.parallel.strategy),
         config_.parallel.prefetch, order == SumOrder::rank ? "rank" : "hierarchical"));
+    if (store_plan.local_sums) {
+      log_info(
+          fmt::format("of the shards {} are whole gradients (reduce_each_micro_step = no); sums depend on the "
+                      "number of ranks",
+                      human_bytes(local_sum_bytes(store_plan, world_.size()))));
+    }
   }
 
   // A checkpoint's state, or fresh weights.

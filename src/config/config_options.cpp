@@ -191,6 +191,9 @@ Options make_options() {
   add_train(out);
   add_optim(out);
   add_machine(out);
+  out.push_back(text_option("output", "timeline", "FIRST:LAST",
+                            "steps whose operations are written to timeline.json in dir, a Chrome trace; empty: none",
+                            field(&RunConfig::output, &OutputSection::timeline)));
   return out;
 }
 

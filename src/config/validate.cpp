@@ -3,6 +3,7 @@
 #include <lamina/base/check.hpp>
 #include <lamina/base/error.hpp>
 #include <lamina/config/parameter_groups.hpp>
+#include <lamina/config/step_range.hpp>
 #include <lamina/config/validate.hpp>
 
 #include <fmt/format.h>
@@ -140,6 +141,17 @@ void check_optim(Problems& problems, const RunConfig& config) {
                   "lower optim.decay or optim.warmup, or set optim.decay to 0 for a fifth of all steps");
 }
 
+void check_timeline(Problems& problems, const RunConfig& config) {
+  if (config.output.timeline.empty()) return;
+  try {
+    const StepRange range = parse_step_range(config.output.timeline, "output.timeline");
+    problems.unless(range.last <= config.train.steps, fmt::format("output.timeline is {}", config.output.timeline),
+                    fmt::format("the run has {} steps", config.train.steps), "choose steps of the run");
+  } catch (const UsageError& error) {
+    problems.add(error.what());
+  }
+}
+
 void check_batch(Problems& problems, const RunConfig& config, std::int64_t ranks) {
   const std::int64_t global = config.train.global_batch, micro = config.train.micro_batch;
   if (global < 1 || micro < 1) return;  // told already
@@ -165,6 +177,7 @@ std::vector<std::string> config_problems(const RunConfig& config, std::int64_t w
   check_loss(problems, config.train);
   check_optim(problems, config);
   check_batch(problems, config, world_size);
+  check_timeline(problems, config);
   const std::int64_t nodes = config.run.pretend_nodes;
   problems.unless(nodes <= 0 || world_size % nodes == 0, fmt::format("run.pretend_nodes is {}", nodes),
                   fmt::format("{} ranks do not split into so many equal nodes", world_size),

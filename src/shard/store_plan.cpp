@@ -97,6 +97,12 @@ std::uint64_t state_bytes(const StorePlan& plan, int world_size) {
   return floats * sizeof(float);
 }
 
+std::uint64_t local_sum_bytes(const StorePlan& plan, int world_size) {
+  std::int64_t floats = 0;
+  for (const UnitSpec& unit : plan.units) floats += FlatLayout(unit, world_size).padded_elements();
+  return plan.local_sums ? static_cast<std::uint64_t>(floats) * sizeof(float) : 0;
+}
+
 SlotPlans slot_plans(const StorePlan& plan, const Mesh& mesh) {
   std::int64_t largest = 0;
   for (const UnitSpec& unit : plan.units) {

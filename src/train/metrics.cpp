@@ -22,6 +22,7 @@ std::string metrics_line(const StepResult& result, const StepTimes& times,
                               {"tokens", result.tokens},
                               {"step_s", times.step_s},
                               {"tok_s", times.tok_s}};
+  if (result.overlap) line["overlap"] = *result.overlap;
   if (result.skipped) line["skipped"] = true;
   if (validation) {
     line["val_loss"] = validation->loss;

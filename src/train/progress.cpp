@@ -25,6 +25,12 @@ Progress::Progress(std::int64_t total_steps, std::int64_t log_every, bool on_ter
 
 void Progress::step(const StepResult& result, const StepTimes& times,
                     const std::optional<EvaluationResult>& validation) {
+  if (++steps_ > 1) {
+    step_s_ += times.step_s;
+    tokens_ += static_cast<double>(result.tokens);
+    overlap_ += result.overlap.value_or(0);
+    with_overlap_ += result.overlap ? 1 : 0;
+  }
   mean_step_s_ = mean_step_s_ == 0 ? times.step_s : 0.9 * mean_step_s_ + 0.1 * times.step_s;
   const std::string text = progress_text(result, times, total_steps_, mean_step_s_, validation);
   if (on_terminal_) {
@@ -34,6 +40,17 @@ void Progress::step(const StepResult& result, const StepTimes& times,
     return;
   }
   if (validation || result.step == total_steps_ || result.step % log_every_ == 0 || result.step == 1) log_info(text);
+}
+
+std::string Progress::summary() const {
+  if (steps_ < 2) return {};
+  std::string text = fmt::format("mean step {} ({:.0f} tok/s)",
+                                 human_seconds(step_s_ / static_cast<double>(steps_ - 1)), tokens_ / step_s_);
+  if (with_overlap_ > 0) {
+    text += fmt::format("; {:.0f} % of the communication hidden behind computation",
+                        100 * overlap_ / static_cast<double>(with_overlap_));
+  }
+  return text;
 }
 
 void Progress::finish_line() {

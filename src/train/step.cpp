@@ -153,6 +153,7 @@ class StepEngine::Impl {
   }
 
   void run_micro_steps(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, StepSums& sums) {
+    trace_.begin = now();
     context_.store.clear_gradients();
     training_.work.begin(
         [&](std::size_t micro_step) {

@@ -7,6 +7,7 @@
 #include <lamina/train/metrics.hpp>
 #include <lamina/train/progress.hpp>
 #include <lamina/train/skipped_steps.hpp>
+#include <lamina/train/timeline.hpp>
 #include <lamina/train/trainer.hpp>
 
 #include <fmt/format.h>
@@ -34,6 +35,10 @@ class Trainer {
           if (speaks()) metrics_.emplace(context_.config.run.dir, state_.step);
         },
         "the metrics file");
+    if (!context_.config.output.timeline.empty()) {
+      timeline_.emplace(context_.world, context_.plan, engine_->shape(),
+                        parse_step_range(context_.config.output.timeline, "output.timeline"));
+    }
   }
 
   TrainEnd run(const std::function<bool()>& stop_wanted) {
@@ -45,7 +50,9 @@ class Trainer {
       const std::int64_t every = context_.config.checkpoint.every;
       if (state_.step == train().steps || end != TrainEnd::finished || (every > 0 && state_.step % every == 0)) save();
     }
+    write_timeline();
     progress_.finish_line();
+    if (const std::string summary = progress_.summary(); speaks() && !summary.empty()) log_info(summary);
     if (speaks() && state_.skipped > 0)
       log_warn(fmt::format("{} of {} steps were skipped: their loss or gradient norm was not finite", state_.skipped,
                            state_.step));
@@ -61,6 +68,7 @@ class Trainer {
     const Clock::time_point begin = Clock::now();
     const StepResult result =
         engine_->run(data_.train, state_.step + 1, state_.next_sample, stop_wanted, state_.updates + 1);
+    if (timeline_) timeline_->add(result, engine_->trace());
     StepTimes times;
     times.step_s = seconds_since(begin);
     times.tok_s = static_cast<double>(result.tokens) / times.step_s;
@@ -74,7 +82,6 @@ class Trainer {
       validation = engine_->evaluate(data_.validation, data_.validation_sequences);
     }
     // A full disk must end all ranks, not leave them waiting for rank 0.
-    context_.world.agree([&] { engine_.emplace(context_); }, "the plan of the steps");
     context_.world.agree(
         [&] {
           if (speaks()) metrics_->append(metrics_line(result, times, validation));
@@ -84,8 +91,17 @@ class Trainer {
       progress_.step(result, times, validation);
       if (result.skipped) warn(skip_warning(result, state_));
     }
+    if (timeline_ && timeline_->complete()) write_timeline();
     refuse_endless_skipping(state_);
     return result.stop_wanted;
+  }
+
+  // What has been noted and not written.
+  void write_timeline() {
+    if (!timeline_ || timeline_->empty()) return;
+    const std::filesystem::path path = timeline_->write(context_.config.run.dir);
+    progress_.finish_line();
+    if (speaks()) log_info(fmt::format("wrote {}", path.string()));
   }
 
   void warn(const std::string& text) {
@@ -107,6 +123,7 @@ class Trainer {
   RunState& state_;
   Progress progress_;
   std::optional<MetricsFile> metrics_;
+  std::optional<Timeline> timeline_;
 };
 
 }  // namespace

@@ -36,7 +36,22 @@ TEST_F(BadInput, OfTheSharding) {
                  "--parallel.strategy no_shard --parallel.reshard_after_forward no");
   expect_refusal(64, {"parallel.units", "layers:0"}, "--parallel.units layers:0");
   expect_refusal(64, {"parallel.units", "blocks"}, "--parallel.units blocks");
+  expect_refusal(64, {"bucket_mb"}, "--parallel.bucket_mb 0");
+  expect_refusal(64, {"reduce_each_micro_step", "reduction.order"},
+                 "--parallel.reduce_each_micro_step no --reduction.order rank");
+  expect_refusal(64, {"output.timeline"}, "--output.timeline 5:2");
   expect_refusal(64, {"pretend_nodes"}, "--run.pretend_nodes 2");
+}
+
+TEST_F(BadInput, OfTheMemory) {
+  write_model("huge", {{"hidden_size", 65536},
+                       {"intermediate_size", 262144},
+                       {"num_hidden_layers", 400},
+                       {"num_attention_heads", 512},
+                       {"num_key_value_heads", 512},
+                       {"head_dim", 128}});
+  expect_refusal(64, {"3 rank(s) need", "TiB", "of shards", "of slots for units of up to", "(layers.0)"},
+                 "--model.path " + path("huge"));
 }
 
 TEST_F(BadInput, OfTheBatch) {

@@ -35,6 +35,18 @@ TEST(Validate, EachRuleNamesItsKey) {
       {"data.train", [](RunConfig& c) { c.data.train.clear(); }},
       {"data.validation", [](RunConfig& c) { c.train.eval_every = 5; }},
       {"data.seq_len", [](RunConfig& c) { c.data.seq_len = 0; }},
+      {"parallel.prefetch_backward", [](RunConfig& c) { c.parallel.prefetch_backward = 4; }},
+      {"parallel.bucket_mb", [](RunConfig& c) { c.parallel.bucket_mb = 0; }},
+      {"parallel.bucket_mb", [](RunConfig& c) { c.parallel.bucket_mb = std::nan(""); }},
+      {"parallel.reduce_each_micro_step",
+       [](RunConfig& c) {
+         c.parallel.reduce_each_micro_step = false;
+         c.reduction.order = ReductionOrder::rank;
+       }},
+      {"output.timeline", [](RunConfig& c) { c.output.timeline = "1:101"; }},
+      {"output.timeline", [](RunConfig& c) { c.output.timeline = "4:3"; }},
+      {"output.timeline", [](RunConfig& c) { c.output.timeline = "0:3"; }},
+      {"output.timeline", [](RunConfig& c) { c.output.timeline = "now"; }},
       {"train.steps", [](RunConfig& c) { c.train.steps = 0; }},
       {"train.log_every", [](RunConfig& c) { c.train.log_every = 0; }},
       {"train.global_batch", [](RunConfig& c) { c.train.global_batch = 9; }},

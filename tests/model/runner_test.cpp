@@ -2,6 +2,7 @@
 #include "tiny_models.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <lamina/base/error.hpp>
 #include <lamina/model/init_weights.hpp>
@@ -84,6 +85,34 @@ TEST(Runner, SameBitsAgainAndWithoutTraining) {
     EXPECT_EQ(first.gradients, second.gradients);
     EXPECT_EQ(first.token_losses, second.token_losses);
     EXPECT_EQ(first.token_losses, run_pass(plain.runner, plain.plan, weights, batch, false).token_losses);
+  }
+}
+
+// What a backward calls final must not change any more: it may be read by others while the backward goes on.
+TEST(Runner, WhatIsCalledFinalStaysAsItIs) {
+  const std::string biases = R"(, "attention_bias": true, "mlp_bias": true)";
+  for (const std::string& json : {llama_json(), llama_json(biases), style_json("qwen2"), style_json("qwen3"),
+                                  style_json("mistral"), gpt2_json()}) {
+    Rig rig(json);
+    const UnitVectors weights = random_weights(rig.plan, 0.3);
+    const ReferenceBatch batch = random_batch(19, 2, 9);
+    rig.runner.begin(view_of(batch));
+    for (std::size_t i = 0; i + 1 < rig.plan.stages.size(); ++i)
+      rig.runner.forward(rig.plan.stages[i], weights[rig.plan.stages[i].unit].data());
+    const Stage &head = rig.plan.stages.back(), &block = rig.plan.stages[rig.plan.stages.size() - 2];
+    std::vector<float> head_gradient(weights[head.unit].size());
+    rig.runner.forward_head(head, weights[head.unit].data(), head_gradient.data());
+    std::vector<float> gradient(weights[block.unit].size(), std::numeric_limits<float>::quiet_NaN());
+    std::vector<std::pair<std::int64_t, std::vector<float>>> seen;  // from there on, as it was then
+    rig.runner.backward(block, weights[block.unit].data(), gradient.data(), [&](std::int64_t element) {
+      EXPECT_TRUE(seen.empty() || element < seen.back().first);
+      seen.emplace_back(element, std::vector<float>(gradient.begin() + element, gradient.end()));
+    });
+    ASSERT_EQ(seen.size(), 4U);  // down, up, o, qkv
+    for (const auto& [element, values] : seen) {
+      EXPECT_EQ(values, std::vector<float>(gradient.begin() + element, gradient.end())) << json;
+    }
+    EXPECT_LT(seen.back().first, static_cast<std::int64_t>(gradient.size()) / 4);  // all but the small tensors
   }
 }
 

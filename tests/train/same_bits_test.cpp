@@ -180,6 +180,29 @@ TEST(SameBits, HierarchicalOrderRepeatsItselfAndIsCloseToRankOrder) {
   }
 }
 
+// Gradients that are summed over micro-steps on each rank first: the bits of one rank are the oracle's; on several ranks
+// sums are added in another order, the same every time.
+TEST(SameBits, ReducingOnceAStepRepeatsItselfAndIsTheOracleOnOneRank) {
+  for (const Strategy strategy : all_strategies()) {
+    RunConfig config = small_run();
+    config.parallel = parallel_of(strategy);
+    config.parallel.reduce_each_micro_step = false;
+    config.parallel.bucket_mb = 2.0 / 1024;
+    TrainingWorld first(world(), small_model("tied"), config, node_layouts().back());
+    const RunRecord once = run_training(first, 5);
+    TrainingWorld second(world(), small_model("tied"), config, node_layouts().back());
+    expect_same(run_training(second, 5), once, std::string(name_of(strategy)));
+    for (std::size_t unit = 0; unit < first.plan().units.size(); ++unit)
+      EXPECT_EQ(first.store().counters().reductions[unit], 5U);
+    EXPECT_EQ(once.losses[0], oracle("tied", 1).losses[0]);
+    EXPECT_NEAR(once.norms[0], oracle("tied", 1).norms[0], 1e-6 * once.norms[0]);
+    for (std::size_t step = 0; world().size() == 1 && step < 5; ++step) {
+      EXPECT_EQ(once.losses[step], oracle("tied", 1).losses[step]);
+      EXPECT_EQ(once.norms[step], oracle("tied", 1).norms[step]);
+    }
+  }
+}
+
 TEST(Counters, OneGatherForwardOneBackwardOneReductionAndFewSlots) {
   for (const std::string model : {"tied", "untied"}) {
     for (const std::int64_t prefetch : {0, 1, 2, 3}) {

@@ -3,8 +3,8 @@
 //   lamina-bench-step [--model DIR] [--sequences N] [--seq_len N] [--steps N] [--quick]
 //
 // On one rank: flops of the step / (time x FMA probe), the probes right before and after each step. On several ranks
-// (mpirun): the time of a step with strategy full divided by no_shard, alternating in one run, so that both see the
-// same machine.
+// (mpirun): the time of a step with each way of sharding divided by no_shard, in turn in one run, so that all see the
+// same machine; and how much of the communication was hidden behind computation.
 #include "fma_probe.hpp"
 
 #include <algorithm>
@@ -36,9 +36,10 @@ struct Settings {
 // One way of training, with everything it needs.
 class Engine {
  public:
-  Engine(const mpi::Communicator& world, const ModelPlan& plan, const Settings& settings, Strategy strategy)
+  Engine(const mpi::Communicator& world, const ModelPlan& plan, const Settings& settings,
+         const ParallelSection& parallel)
       : world_(world), plan_(plan), backend_(make_backend("cpu", 1)) {
-    config_.parallel.strategy = strategy;
+    config_.parallel = parallel;
     config_.train.micro_batch = settings.sequences;
     config_.train.global_batch = settings.sequences * world.size();
     config_.train.steps = 1000;
@@ -60,11 +61,12 @@ class Engine {
   double timed_step() {
     world_.barrier("the start of a step");
     const double begin = bench::now();
-    static_cast<void>(engine_->run([this](std::uint64_t first, std::int64_t count) { return load(first, count); },
-                                   ++step_, 0, false));
+    last_ =
+        engine_->run([this](std::uint64_t first, std::int64_t count) { return load(first, count); }, ++step_, 0, false);
     const auto nanoseconds = static_cast<std::int64_t>(1e9 * (bench::now() - begin));
     return 1e-9 * static_cast<double>(world_.max(nanoseconds, "the slowest rank"));
   }
+  [[nodiscard]] const StepResult& last() const { return last_; }
 
  private:
   MicroBatch load(std::uint64_t first, std::int64_t count) {
@@ -89,10 +91,11 @@ class Engine {
   std::unique_ptr<StepEngine> engine_;
   std::vector<std::int32_t> tokens_;
   std::int64_t step_ = 0;
+  StepResult last_;
 };
 
 void against_the_peak(const mpi::Communicator& world, const ModelPlan& plan, const Settings& settings) {
-  Engine engine(world, plan, settings, Strategy::full);
+  Engine engine(world, plan, settings, {});
   const double flops =
       flops_per_token(plan.config, settings.seq_len) * static_cast<double>(settings.sequences * settings.seq_len);
   static_cast<void>(engine.timed_step());
@@ -106,19 +109,56 @@ void against_the_peak(const mpi::Communicator& world, const ModelPlan& plan, con
              bench::median(seconds), flops / 1e9, bench::median(ratios), settings.steps);
 }
 
-void full_against_no_shard(const mpi::Communicator& world, const ModelPlan& plan, const Settings& settings) {
-  Engine full(world, plan, settings, Strategy::full), no_shard(world, plan, settings, Strategy::no_shard);
-  static_cast<void>(full.timed_step());
-  static_cast<void>(no_shard.timed_step());
-  std::vector<double> full_s, no_shard_s, ratios;
+struct Variant {
+  std::string name;
+  ParallelSection parallel;
+  std::unique_ptr<Engine> engine;
+  std::vector<double> seconds, ratios, overlaps;
+};
+
+// no_shard comes first.
+std::vector<Variant> variants_of(const mpi::Communicator& world, std::int64_t prefetch) {
+  std::vector<Variant> variants;
+  const auto add = [&](const char* name, Strategy strategy) -> ParallelSection& {
+    Variant& variant = variants.emplace_back();
+    variant.name = name;
+    variant.parallel.strategy = strategy;
+    variant.parallel.prefetch = prefetch;
+    return variant.parallel;
+  };
+  add("no_shard", Strategy::no_shard);
+  add("shard_optimizer", Strategy::shard_optimizer);
+  add("shard_grad_op", Strategy::shard_grad_op);
+  add("full", Strategy::full);
+  add("full, without overlap", Strategy::full).overlap = false;
+  if (world.size() % 2 == 0 && world.size() > 2) {
+    add("hybrid, groups of 2", Strategy::hybrid).shard_size = 2;
+  } else {
+    add("hybrid, one group", Strategy::hybrid).shard_size = world.size();
+  }
+  return variants;
+}
+
+void sharded_against_no_shard(const mpi::Communicator& world, const ModelPlan& plan, const Settings& settings) {
+  std::vector<Variant> variants = variants_of(world, settings.prefetch);
+  for (Variant& variant : variants) {
+    variant.engine = std::make_unique<Engine>(world, plan, settings, variant.parallel);
+    static_cast<void>(variant.engine->timed_step());
+  }
   for (std::int64_t i = 0; i < settings.steps; ++i) {
-    full_s.push_back(full.timed_step());
-    no_shard_s.push_back(no_shard.timed_step());
-    ratios.push_back(full_s.back() / no_shard_s.back());
+    for (Variant& variant : variants) {
+      variant.seconds.push_back(variant.engine->timed_step());
+      variant.ratios.push_back(variant.seconds.back() / variants.front().seconds.back());
+      variant.overlaps.push_back(100 * variant.engine->last().overlap.value_or(0));
+    }
   }
   if (world.rank() != 0) return;
-  fmt::print("step on {} ranks: full {:.3f} s, no_shard {:.3f} s, full / no_shard {:.3f} (median of {} pairs)\n",
-             world.size(), bench::median(full_s), bench::median(no_shard_s), bench::median(ratios), settings.steps);
+  fmt::print("{:<24} {:>9} {:>12} {:>9}   (medians of {} rounds, {} ranks)\n", "", "step s", "/ no_shard", "hidden %",
+             settings.steps, world.size());
+  for (const Variant& variant : variants) {
+    fmt::print("{:<24} {:>9.3f} {:>12.3f} {:>9.1f}\n", variant.name, bench::median(variant.seconds),
+               bench::median(variant.ratios), bench::median(variant.overlaps));
+  }
 }
 
 int run(int argc, char** argv) {
@@ -150,7 +190,7 @@ int run(int argc, char** argv) {
   if (world.size() == 1) {
     against_the_peak(world, plan, settings);
   } else {
-    full_against_no_shard(world, plan, settings);
+    sharded_against_no_shard(world, plan, settings);
   }
   return 0;
 }

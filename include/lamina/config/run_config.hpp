@@ -93,6 +93,10 @@ struct ComputeSection {
   std::int64_t threads = 1;     // of each rank
 };
 
+struct OutputSection {
+  std::string timeline;  // "FIRST:LAST": steps that timeline.json shows; empty = none
+};
+
 struct RunConfig {
   RunSection run;
   ModelSection model;
@@ -103,6 +107,7 @@ struct RunConfig {
   ReductionSection reduction;
   CheckpointSection checkpoint;
   ComputeSection compute;
+  OutputSection output;
 };
 
 }  // namespace lamina

@@ -44,6 +44,9 @@ struct StorePlan {
 // Bytes of one rank's share of parameters, moments and gradient sums, whole gradients of local_sums included.
 [[nodiscard]] std::uint64_t state_bytes(const StorePlan& plan, int world_size);
 
+// Of these, the whole gradients.
+[[nodiscard]] std::uint64_t local_sum_bytes(const StorePlan& plan, int world_size);
+
 // The slots each fabric of the set is asked for; nothing for a fabric that the plan does not use, or that is another
 // one.
 struct SlotPlans {

@@ -17,7 +17,7 @@ struct StepTimes {
 };
 
 // What is not finite is null, and "nan" or "inf" in the _hex fields; a step without an update has "skipped":true.
-// {"step":1,"loss":5.5,"loss_hex":"0x1.6p+2","grad_norm":...,"grad_norm_hex":...,"lr":...,"tokens":...,"step_s":...,"tok_s":...[,"val_loss":...]}
+// {"step":1,"loss":5.5,"loss_hex":"0x1.6p+2","grad_norm":...,"grad_norm_hex":...,"lr":...,"tokens":...,"step_s":...,"tok_s":...[,"overlap":...][,"val_loss":...]}
 [[nodiscard]] std::string metrics_line(const StepResult& result, const StepTimes& times,
                                        const std::optional<EvaluationResult>& validation);
 

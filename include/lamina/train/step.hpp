@@ -71,6 +71,7 @@ struct EvaluationResult {
 struct StepTrace {
   std::span<const Operation> operations;  // the step's schedule
   std::span<const Interval> intervals;    // of each
+  double begin = 0;                       // of the step
   Interval exchange, update;              // the sums over all ranks; the optimizer
 };
 
@@ -81,11 +82,11 @@ class StepEngine {
   explicit StepEngine(const TrainContext& context);
   ~StepEngine();
 
-  // Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish. `update`:
-  // the 1-based number of the optimizer's update, below `step` after skipped steps; `step` if left out. When the loss or
-  // the norm is not finite, weights and moments stay as they were: with train.skip_nonfinite the result says `skipped`,
-  // else AgreedError (data) is thrown. `load` is called on a thread of the engine's, for one micro-batch at a time.
-  // Collective.
+  // Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish.
+  // `update`: the 1-based number of the optimizer's update, below `step` after skipped steps; `step` if left out. When
+  // the loss or the norm is not finite, weights and moments stay as they were: with train.skip_nonfinite the result
+  // says `skipped`, else AgreedError (data) is thrown. `load` is called on a thread of the engine's, for one
+  // micro-batch at a time. Collective.
   [[nodiscard]] StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted,
                                std::optional<std::int64_t> update = {});
 

@@ -1,0 +1,22 @@
+// Whether the hosts have the memory that a run is going to take.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <lamina/mpi/communicator.hpp>
+#include <lamina/topology/topology.hpp>
+
+namespace lamina {
+
+struct RankMemory {
+  std::uint64_t shards = 0, activations = 0;
+  std::uint64_t node_slots = 0;  // of all ranks of the node together
+  std::string largest_unit;      // for the message
+  std::uint64_t largest_unit_bytes = 0;
+};
+
+// Throws AgreedError (usage) with the numbers when some host has less than its ranks need together. Collective.
+void require_memory(const mpi::Communicator& world, const Topology& topology, const RankMemory& memory);
+
+}  // namespace lamina
