@@ -2,7 +2,10 @@
 #include "muon.hpp"
 
 #include <lamina/base/check.hpp>
+#include <lamina/base/error.hpp>
 #include <lamina/optim/optimizer.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 
@@ -60,13 +63,25 @@ void Optimizer::update_unit(WeightStore& store, Ops& ops, std::size_t unit, cons
              });
 }
 
+namespace {
+
+void publish(WeightStore& store, std::size_t unit) {
+  try {
+    store.publish(unit);
+  } catch (const PeerError& error) {
+    throw PeerError(fmt::format("publish of {}: {}", store.layout(unit).unit().name, error.what()));
+  }
+}
+
+}  // namespace
+
 void Optimizer::update(WeightStore& store, Ops& ops, const UpdateStep& step) const {
   require(store.unit_count() == rules_.size(), "the optimizer was made for the store's units");
   for (std::size_t unit = 0; unit < store.unit_count(); ++unit) {
     const OptimizerShard shard = store.optimizer_shard(unit);
     update_unit(store, ops, unit, shard, step);
     if (!shard.ema.empty()) ops.ema(shard.ema, shard.param, ema_decay_);
-    store.publish(unit);
+    publish(store, unit);
   }
 }
 

@@ -193,7 +193,6 @@ void MeshStore::finish_gradient(std::size_t unit) {
 void MeshStore::clear_gradients() {
   std::ranges::fill(sums_->all(), 0.0F);
   if (local_sums_) std::ranges::fill(local_sums_->all(), 0.0F);
-  order_.clear();
 }
 
 OptimizerShard MeshStore::optimizer_shard(std::size_t unit) {

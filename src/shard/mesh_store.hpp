@@ -55,6 +55,7 @@ class MeshStore final : public WeightStore {
   [[nodiscard]] FlatRange counted_range(std::size_t unit) const override;
   [[nodiscard]] const StoreCounters& counters() const override { return tracker_.counters(); }
   [[nodiscard]] const CollectiveOrder& collective_order() const override { return order_; }
+  void clear_collective_order() override { order_.clear(); }
   void interrupt() override { fabrics_.interrupt(); }
 
  private:

@@ -35,6 +35,11 @@ void SplitStore::finish_gradient(std::size_t unit) {
 void SplitStore::clear_gradients() {
   sharded_->clear_gradients();
   whole_->clear_gradients();
+}
+
+void SplitStore::clear_collective_order() {
+  sharded_->clear_collective_order();
+  whole_->clear_collective_order();
   order_.clear();
 }
 

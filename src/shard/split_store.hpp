@@ -44,6 +44,7 @@ class SplitStore final : public WeightStore {
   }
   [[nodiscard]] const StoreCounters& counters() const override;
   [[nodiscard]] const CollectiveOrder& collective_order() const override { return order_; }
+  void clear_collective_order() override;
   void interrupt() override;
 
  private:

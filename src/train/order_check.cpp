@@ -29,13 +29,14 @@ void check_collective_order(const mpi::Communicator& world, const CollectiveOrde
   const auto first = CollectiveOrder::from_text(texts.front()).entries(),
              second = CollectiveOrder::from_text(texts[rank]).entries();
   const auto position = static_cast<std::size_t>(std::ranges::mismatch(first, second).in1 - first.begin());
-  throw mpi::AgreedError(
-      ExitCode::internal,
-      one_line(
-          fmt::format("ranks have called collectives in different orders: operation {} of the step was '{}' on rank 0 "
-                      "and '{}' on rank {}",
-                      position + 1, describe(first, position, unit_name), describe(second, position, unit_name), rank),
-          "data of this step may be mixed up", "please report it; the last checkpoint is sound"));
+  throw mpi::AgreedError(ExitCode::internal,
+                         one_line(fmt::format("ranks have called collectives in different orders: operation {} since "
+                                              "the last comparison was '{}' on rank 0 "
+                                              "and '{}' on rank {}",
+                                              position + 1, describe(first, position, unit_name),
+                                              describe(second, position, unit_name), rank),
+                                  "data of this step, or of what came before it, may be mixed up",
+                                  "please report it; the last checkpoint is sound"));
 }
 
 }  // namespace lamina

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cmath>
+#include <string>
 #include <utility>
 
+#include <lamina/base/error.hpp>
 #include <lamina/optim/gradient_scale.hpp>
 #include <lamina/optim/lr_schedule.hpp>
 #include <lamina/train/order_check.hpp>
@@ -46,6 +48,16 @@ double mean_loss(const StepSums& sums) {
   return sums.tokens > 0 ? sums.loss.value() / static_cast<double>(sums.tokens) : 0.0;
 }
 
+// Says in the error of a wait that has ended what the rank was about.
+template <typename Work>
+void naming_lost_peers(const std::string& what, const Work& work) {
+  try {
+    work();
+  } catch (const PeerError& error) {
+    throw PeerError(what + ": " + error.what());
+  }
+}
+
 // A schedule with what executes it.
 struct Pass {
   Pass(const TrainContext& context, ScheduleShape shape_)
@@ -82,9 +94,7 @@ class StepEngine::Impl {
     run_micro_steps(load, step, first_sample, sums);
     trace_.exchange.start = now();
     add_gradient_squares(context_.store, context_.ops, sums.squares);
-    sums.over(context_.world);
-    check_collective_order(context_.world, context_.store.collective_order(),
-                           [&](std::size_t unit) { return context_.store.layout(unit).unit().name; });
+    naming_lost_peers(fmt::format("step {}, exchange", step), [&] { exchange(sums); });
     trace_.exchange.end = now();
 
     const GradientScale scale = gradient_scale(sums.squares.value(), sums.tokens, context_.config.optim.grad_clip);
@@ -100,8 +110,11 @@ class StepEngine::Impl {
       result.overlap = static_cast<double>(sums.hidden_ns) / static_cast<double>(sums.communication_ns);
     result.skipped = leaves_out_update(context_.config.train, result);
     trace_.update.start = now();
-    if (!result.skipped)
-      context_.optimizer.update(context_.store, context_.ops, {update.value_or(step), result.lr, scale.scale});
+    if (!result.skipped) {
+      naming_lost_peers(fmt::format("step {}, update", step), [&] {
+        context_.optimizer.update(context_.store, context_.ops, {update.value_or(step), result.lr, scale.scale});
+      });
+    }
     trace_.update.end = now();
     return result;
   }
@@ -121,7 +134,7 @@ class StepEngine::Impl {
       sums.loss.add(evaluation_.work.loss());
       sums.tokens += evaluation_.work.tokens();
     }
-    sums.over(context_.world);
+    naming_lost_peers("evaluation, exchange", [&] { exchange(sums); });
     return {mean_loss(sums), sums.tokens};
   }
 
@@ -131,6 +144,14 @@ class StepEngine::Impl {
   [[nodiscard]] const ScheduleShape& shape() const { return training_.shape; }
 
  private:
+  // Of the sums, and of the order in which collectives were called since the last exchange.
+  void exchange(StepSums& sums) {
+    sums.over(context_.world);
+    check_collective_order(context_.world, context_.store.collective_order(),
+                           [&](std::size_t unit) { return context_.store.layout(unit).unit().name; });
+    context_.store.clear_collective_order();
+  }
+
   void run_micro_steps(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, StepSums& sums) {
     trace_.begin = now();
     context_.store.clear_gradients();

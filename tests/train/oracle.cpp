@@ -20,12 +20,13 @@ Buffers zeros(const ModelPlan& plan) {
 
 class Oracle {
  public:
-  Oracle(const ModelPlan& plan, const RunConfig& config)
+  Oracle(const ModelPlan& plan, const RunConfig& config, std::int64_t sequences)
       : plan_(plan),
         config_(config),
         backend_(make_backend("cpu", 1)),
         runner_(plan, *backend_.device, *backend_.ops, config.train.micro_batch, sequence_length, true,
-                {.label_smoothing = config.train.label_smoothing, .z_loss = config.train.z_loss}) {
+                {.label_smoothing = config.train.label_smoothing, .z_loss = config.train.z_loss}),
+        batches_(plan.config.vocab_size, sequences) {
     for_tensors([&](std::size_t unit, std::size_t at, std::size_t size, const TensorSpec& tensor) {
       init_tensor(plan.config, config.run.seed, tensor, 0, std::span(weights_[unit]).subspan(at, size));
     });
@@ -146,7 +147,7 @@ class Oracle {
   const RunConfig& config_;
   Backend backend_;
   ModelRunner runner_;
-  RandomBatches batches_{plan_.config.vocab_size};
+  RandomBatches batches_;
   Buffers weights_ = zeros(plan_), exp_avg_ = zeros(plan_), exp_avg_sq_ = zeros(plan_), gradients_ = zeros(plan_);
   std::uint64_t sample_ = 0;
   std::int64_t updates_ = 0;
@@ -156,8 +157,8 @@ class Oracle {
 }  // namespace
 
 RunRecord run_oracle(const ModelPlan& plan, const RunConfig& config, std::int64_t steps,
-                     const std::set<std::int64_t>& without_update) {
-  return Oracle(plan, config).run(steps, without_update);
+                     const std::set<std::int64_t>& without_update, std::int64_t sequences) {
+  return Oracle(plan, config, sequences).run(steps, without_update);
 }
 
 }  // namespace lamina::test

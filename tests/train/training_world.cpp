@@ -109,7 +109,18 @@ NamedWeights TrainingWorld::weights() {
   return all;
 }
 
-RunRecord run_training(TrainingWorld& training, std::int64_t steps) {
+namespace {
+
+double validation_loss(TrainingWorld& training) {
+  constexpr std::int64_t sequences = 7;
+  RandomBatches validation(training.plan().config.vocab_size, sequences);
+  const auto load = [&](std::uint64_t first, std::int64_t count) { return validation.load(first, count); };
+  return training.engine().evaluate(load, sequences).loss;
+}
+
+}  // namespace
+
+RunRecord run_training(TrainingWorld& training, std::int64_t steps, bool validate_between) {
   RunRecord record;
   const std::int64_t global_batch = training.config().train.global_batch;
   for (std::int64_t step = 1; step <= steps; ++step) {
@@ -117,12 +128,8 @@ RunRecord run_training(TrainingWorld& training, std::int64_t steps) {
     const StepResult result = training.engine().run(training.batches(), step, first, false);
     record.losses.push_back(result.loss);
     record.norms.push_back(result.grad_norm);
+    if (step == steps || validate_between) record.validation = validation_loss(training);
   }
-  RandomBatches validation(training.plan().config.vocab_size, 7);
-  record.validation =
-      training.engine()
-          .evaluate([&](std::uint64_t first, std::int64_t count) { return validation.load(first, count); }, 7)
-          .loss;
   record.weights = training.weights();
   return record;
 }

@@ -89,7 +89,8 @@ struct RunRecord {
   bool operator==(const RunRecord&) const = default;
 };
 
-// Steps 1..steps of a run from random weights, and a validation at the end. Collective.
-[[nodiscard]] RunRecord run_training(TrainingWorld& training, std::int64_t steps);
+// Steps 1..steps of a run from random weights, and a validation at the end; `validate_between` also after each step.
+// Collective.
+[[nodiscard]] RunRecord run_training(TrainingWorld& training, std::int64_t steps, bool validate_between = false);
 
 }  // namespace lamina::test

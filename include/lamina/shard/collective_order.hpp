@@ -1,4 +1,5 @@
-// What a rank has asked of its fabrics in a step, in order. All ranks must ask the same: train compares once a step.
+// What a rank has asked of its fabrics, in order. All ranks must ask the same: train compares once a step, and after
+// each evaluation.
 #pragma once
 
 #include <cstdint>

@@ -89,8 +89,9 @@ class WeightStore {
   [[nodiscard]] virtual FlatRange counted_range(std::size_t unit) const = 0;
 
   [[nodiscard]] virtual const StoreCounters& counters() const = 0;
-  // What this rank has asked of the fabrics since clear_gradients().
+  // What this rank has asked of the fabrics since clear_collective_order(): over steps and whatever lies between them.
   [[nodiscard]] virtual const CollectiveOrder& collective_order() const = 0;
+  virtual void clear_collective_order() = 0;
   // Ends all waits in the fabrics with PeerError. May be called from any thread.
   virtual void interrupt() = 0;
 };
