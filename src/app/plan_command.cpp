@@ -164,7 +164,7 @@ int plan_command(std::vector<std::string> arguments) {
   const ModelPlan plan =
       make_model_plan(read_model_config(run.config.model.path), parse_unit_rule(run.config.parallel.units));
   const SumOrder order = sum_order(run.config.reduction, topology);
-  StorePlan store = make_store_plan(run.config.parallel, plan.units, plan.root ? 1 : 0, topology, order);
+  StorePlan store = make_store_plan(run.config.parallel, store_units(plan), topology, order);
   plan_state(store, run.config.optim);
   static_cast<void>(make_optimizer(run.config.optim, plan.units));  // refuses groups that match nothing
   const Mesh mesh(topology, store.shard_size);

@@ -27,6 +27,7 @@
 #include <lamina/shard/weight_store.hpp>
 #include <lamina/topology/discover.hpp>
 #include <lamina/train/initialise.hpp>
+#include <lamina/train/step_plan.hpp>
 #include <lamina/train/trainer.hpp>
 #include <lamina/train/training_loss.hpp>
 
@@ -111,9 +112,8 @@ class TrainRun {
     world_.agree([&] { backend_ = make_backend(config_.compute.backend, config_.compute.threads); },
                  "the compute backend");
     const SumOrder order = sum_order(config_.reduction, topology);
-    world_.agree(
-        [&] { store_plan_ = make_store_plan(config_.parallel, plan_->units, plan_->root ? 1 : 0, topology, order); },
-        "the strategy");
+    world_.agree([&] { store_plan_ = make_store_plan(config_.parallel, store_units(*plan_), topology, order); },
+                 "the strategy");
     plan_state(*store_plan_, config_.optim);
     const Mesh mesh(topology, store_plan_->shard_size);
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);

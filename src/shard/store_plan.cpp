@@ -11,8 +11,6 @@ namespace lamina {
 
 namespace {
 
-constexpr int gradient_slots = 2;  // one being computed, one being reduced
-
 bool is_hybrid(Strategy strategy) { return strategy == Strategy::hybrid || strategy == Strategy::hybrid_optimizer; }
 
 std::int64_t bucket_elements(double megabytes) {
@@ -64,11 +62,11 @@ int shard_group_size(const ParallelSection& parallel, const Topology& topology) 
   return replicated ? 1 : topology.world_size();
 }
 
-StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec> units, int pinned_units,
-                          const Topology& topology, SumOrder order) {
+StorePlan make_store_plan(const ParallelSection& parallel, StoreUnits units, const Topology& topology, SumOrder order) {
   StorePlan plan;
-  plan.pinned_units = pinned_units;
-  plan.units = std::move(units);
+  plan.pinned_units = units.pinned;
+  plan.gradient_slots += units.held;
+  plan.units = std::move(units.units);
   plan.prefetch = static_cast<int>(parallel.prefetch);
   plan.prefetch_backward =
       static_cast<int>(parallel.prefetch_backward < 0 ? parallel.prefetch : parallel.prefetch_backward);
@@ -190,7 +188,7 @@ SlotPlans slot_plans(const StorePlan& plan, const Mesh& mesh) {
   slots.replica.slot_elements = largest / mesh.shard_size();
   // With replicated weights the world itself collects what ranks have computed for each other, through one slot.
   gathering.parameter_slots = mesh.shard_size() > 1 ? parameters : (mesh.replicas() > 1 ? 1 : 0);
-  reducing.gradient_slots = gradient_slots;
+  reducing.gradient_slots = plan.gradient_slots;
   if (groups) slots.replica.parameter_slots = 1;
   if (plan.defer_replicas) slots.replica.gradient_slots = 1;
   return slots;

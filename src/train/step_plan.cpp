@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <lamina/base/error.hpp>
 #include <lamina/comm/traffic.hpp>
 #include <lamina/shard/flat_layout.hpp>
@@ -32,6 +34,7 @@ ScheduleShape common_shape(const ModelPlan& plan, const StorePlan& store, const 
   shape.root = plan.root;
   shape.prefetch = static_cast<std::size_t>(store.prefetch);
   shape.prefetch_backward = static_cast<std::size_t>(store.prefetch_backward);
+  shape.gradient_slots = static_cast<std::size_t>(store.gradient_slots);
   shape.keep_full = store.keep_full;
   shape.load = true;
   shape.overlap = overlap;
@@ -39,6 +42,13 @@ ScheduleShape common_shape(const ModelPlan& plan, const StorePlan& store, const 
 }
 
 }  // namespace
+
+StoreUnits store_units(const ModelPlan& plan) {
+  // The embedding and the head in one unit (tied, or both in the root) with other units between them.
+  const std::size_t first = plan.stages.front().unit, last = plan.stages.back().unit;
+  const bool others = std::ranges::any_of(plan.stages, [&](const Stage& stage) { return stage.unit != first; });
+  return {plan.units, plan.root ? 1 : 0, first == last && others ? 1 : 0};
+}
 
 ScheduleShape training_shape(const ModelPlan& plan, const StorePlan& store, const Mesh& mesh, std::int64_t micro_steps,
                              bool overlap) {

@@ -39,7 +39,7 @@ class WeightStoreTest : public testing::TestWithParam<std::tuple<Strategy, SumOr
     parallel.strategy = strategy;
     const bool hybrid = strategy == Strategy::hybrid || strategy == Strategy::hybrid_optimizer;
     if (hybrid) parallel.shard_size = world().size() % 2 == 0 ? 2 : 1;  // replica groups of 2 where there are 4 ranks
-    const StorePlan plan = make_store_plan(parallel, odd_units(), 0, topology, order);
+    const StorePlan plan = make_store_plan(parallel, {odd_units()}, topology, order);
     fabrics_ = std::make_unique<FabricSet>("mpi", world(), Mesh(topology, plan.shard_size), order);
     store_ = make_weight_store(plan, *backend_.device, *fabrics_);
     finishes_ = exchanges_once_a_step(plan, fabrics_->mesh());

@@ -20,7 +20,7 @@ namespace lamina::test {
 
 class FinalityLog {
  public:
-  explicit FinalityLog(std::vector<ScheduledUnit> units) : units_(std::move(units)), slots_(2) {}
+  explicit FinalityLog(std::vector<ScheduledUnit> units) : units_(std::move(units)), slots_(most_gradient_slots) {}
 
   void taken(std::size_t slot, std::span<float> gradient) {
     const std::lock_guard lock(mutex_);

@@ -19,7 +19,7 @@ std::span<float> cut(std::span<float> whole, FlatRange range) {
 GradientEditor::GradientEditor(WeightStore& real_store, Edits edits)
     : ForwardingStore(real_store),
       edits_(std::move(edits)),
-      slots_(2),
+      slots_(most_gradient_slots),
       micro_steps_(real_store.unit_count()),
       begun_(real_store.unit_count()) {}
 

@@ -11,6 +11,8 @@
 
 namespace lamina::test {
 
+inline constexpr std::size_t most_gradient_slots = 3;  // of any StorePlan
+
 class ForwardingStore : public WeightStore {
  public:
   explicit ForwardingStore(WeightStore& real) : real_(real) {}
@@ -89,7 +91,7 @@ class GradientEditor : public ForwardingStore {
 // Sums a rank's own gradients and tells nobody.
 class SilentStore final : public ForwardingStore {
  public:
-  explicit SilentStore(WeightStore& real) : ForwardingStore(real), slots_(2) {}
+  explicit SilentStore(WeightStore& real) : ForwardingStore(real), slots_(most_gradient_slots) {}
 
   [[nodiscard]] std::span<float> gradient(std::size_t unit, std::size_t slot) override;
   void reduce(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) override;
@@ -128,7 +130,8 @@ class LateWriter final : public ForwardingStore {
 // which happens late. As many buffers as slots change nothing.
 class StagingStore final : public ForwardingStore {
  public:
-  StagingStore(WeightStore& real, std::size_t buffers) : ForwardingStore(real), buffers_(buffers), slots_(2) {}
+  StagingStore(WeightStore& real, std::size_t buffers)
+      : ForwardingStore(real), buffers_(buffers), slots_(most_gradient_slots) {}
   [[nodiscard]] std::span<float> gradient(std::size_t unit, std::size_t slot) override;
   void reduce(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) override;
 
@@ -140,7 +143,7 @@ class StagingStore final : public ForwardingStore {
 // Hands every gradient slot to somebody else as soon as this rank has read it.
 class SlotScribbler final : public ForwardingStore {
  public:
-  explicit SlotScribbler(WeightStore& real) : ForwardingStore(real), slots_(2) {}
+  explicit SlotScribbler(WeightStore& real) : ForwardingStore(real), slots_(most_gradient_slots) {}
   [[nodiscard]] std::span<float> gradient(std::size_t unit, std::size_t slot) override;
   void reduce(std::size_t unit, std::size_t slot, FlatRange bucket, bool completes) override;
 

@@ -121,8 +121,7 @@ Setting with_watch(const std::string& model, const std::string& units) {
             const ModelPlan plan = small_model(model, units);
             const Topology topology(judges().rank(), std::vector<int>(static_cast<std::size_t>(ranks()), 0),
                                     std::vector<std::string>(static_cast<std::size_t>(ranks())));
-            const StorePlan store =
-                make_store_plan(e.config.parallel, plan.units, plan.root ? 1 : 0, topology, SumOrder::rank);
+            const StorePlan store = make_store_plan(e.config.parallel, store_units(plan), topology, SumOrder::rank);
             const Mesh mesh(topology, store.shard_size);
             const auto log = std::make_shared<FinalityLog>(training_shape(plan, store, mesh, 2, true).units);
             e.store = [log](TrainingWorld& training) { return std::make_unique<FinalityStore>(training.store(), log); };

@@ -24,7 +24,7 @@ const Mesh& mesh() {
 }
 
 StorePlan store_of(const ModelPlan& plan, ParallelSection parallel = {}) {
-  return make_store_plan(parallel, plan.units, plan.root ? 1 : 0, mesh().world(), SumOrder::rank);
+  return make_store_plan(parallel, store_units(plan), mesh().world(), SumOrder::rank);
 }
 
 TEST(StepPlan, BlocksAreGatheredTwiceEdgesOnceRootsOnceAStep) {
@@ -69,6 +69,29 @@ TEST(StepPlan, SlotsOfTheScheduleAreTheStores) {
             EXPECT_EQ(parameter_slots(training_shape(plan, store, mesh(), 2, true)),
                       static_cast<std::size_t>(slot_plans(store, mesh()).world.parameter_slots));
           }
+        }
+      }
+    }
+  }
+}
+
+// A tied head's gradient is open from the head's backward to the embedding's: the blocks between need two slots
+// besides.
+TEST(StepPlan, AHeldGradientHasASlotOfItsOwn) {
+  for (const char* rule : {"layer", "block", "layers:2", "size:1000000000"}) {
+    for (const bool tied : {false, true}) {
+      const ModelPlan plan = plan_of(tied, rule);
+      const bool one_unit = plan.units.size() == 1;
+      const bool held = !one_unit && (tied || plan.root.has_value());
+      EXPECT_EQ(store_of(plan).gradient_slots, held ? 3 : 2) << rule << " tied " << tied;
+      // No backward of a block waits for the reduction of the block before it, only for the one before that.
+      const auto schedule = step_schedule(training_shape(plan, store_of(plan), mesh(), 1, true));
+      for (const Operation& operation : schedule) {
+        if (operation.kind != OperationKind::backward || operation.stage == 0) continue;
+        for (const std::size_t wait : operation.waits) {
+          const Operation& earlier = schedule[wait];
+          if (earlier.kind != OperationKind::reduce) continue;
+          EXPECT_GT(earlier.stage, operation.stage + 1) << rule;
         }
       }
     }

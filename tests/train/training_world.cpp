@@ -4,6 +4,7 @@
 
 #include <lamina/base/random.hpp>
 #include <lamina/train/initialise.hpp>
+#include <lamina/train/step_plan.hpp>
 #include <lamina/train/training_loss.hpp>
 
 namespace lamina::test {
@@ -70,8 +71,7 @@ TrainingWorld::TrainingWorld(const mpi::Communicator& world, ModelPlan plan, Run
       optimizer_(make_optimizer(config_.optim, plan_.units)),
       order_(config_.reduction.order == ReductionOrder::hierarchical ? SumOrder::hierarchical : SumOrder::rank),
       topology_(make_topology(world_, std::move(nodes))),
-      store_plan_(
-          with_state(make_store_plan(config_.parallel, plan_.units, plan_.root ? 1 : 0, topology_, order_), config_)),
+      store_plan_(with_state(make_store_plan(config_.parallel, store_units(plan_), topology_, order_), config_)),
       fabrics_("mpi", world_, Mesh(topology_, store_plan_.shard_size), order_),
       store_(make_weight_store(store_plan_, *backend_.device, fabrics_)),
       runner_(std::make_unique<ModelRunner>(plan_, *backend_.device, *backend_.ops, config_.train.micro_batch,

@@ -20,6 +20,7 @@
 #include <lamina/topology/discover.hpp>
 #include <lamina/train/initialise.hpp>
 #include <lamina/train/step.hpp>
+#include <lamina/train/step_plan.hpp>
 #include <lamina/train/timeline.hpp>
 
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ class Engine {
     config_.data.seq_len = settings.seq_len;
     config_.parallel.prefetch = settings.prefetch;
     const Topology topology = discover_topology(world, 0);
-    store_plan_ = make_store_plan(config_.parallel, plan.units, plan.root ? 1 : 0, topology, SumOrder::rank);
+    store_plan_ = make_store_plan(config_.parallel, store_units(plan), topology, SumOrder::rank);
     fabrics_ = std::make_unique<FabricSet>("mpi", world, Mesh(topology, store_plan_.shard_size), SumOrder::rank);
     optimizer_ = make_optimizer(config_.optim, plan.units);
     store_ = make_weight_store(store_plan_, *backend_.device, *fabrics_);

@@ -15,6 +15,13 @@
 
 namespace lamina {
 
+// A model's units, as a store needs to know them.
+struct StoreUnits {
+  std::vector<UnitSpec> units;
+  int pinned = 0;  // how many stay full for a whole step (the root), 0 or 1
+  int held = 0;    // how many have a gradient that is open across other units' backwards (a tied head), 0 or 1
+};
+
 struct StorePlan {
   std::vector<UnitSpec> units;
   int prefetch = 1;                   // 0..3 uses ahead, where the use is a forward
@@ -24,7 +31,8 @@ struct StorePlan {
   std::vector<PackedTensors> second;  // by unit: what has the second of two moments; empty = everything has
   bool ema = false;                   // averaged weights are kept beside the optimizer's state
   int shard_size = 1;                 // ranks that hold one copy of the weights between them; 1 = every rank holds all
-  int pinned_units = 0;               // units that stay full for a whole micro-step (the root), 0 or 1
+  int pinned_units = 0;               // StoreUnits::pinned
+  int gradient_slots = 2;             // one being computed, one being reduced, and StoreUnits::held
   bool keep_full = false;             // gathered units stay until their last use in a micro-step
   bool optimizer_over_world = false;  // moments and updates divided among all ranks, not only inside a shard group
   bool defer_replicas =
@@ -47,9 +55,8 @@ struct StorePlan {
 // Ranks of a shard group under `parallel`. Throws UsageError when the strategy does not fit the topology.
 [[nodiscard]] int shard_group_size(const ParallelSection& parallel, const Topology& topology);
 
-// pinned_units: how many of the units (0 or 1, the root) stay full for whole micro-steps.
-[[nodiscard]] StorePlan make_store_plan(const ParallelSection& parallel, std::vector<UnitSpec> units, int pinned_units,
-                                        const Topology& topology, SumOrder order);
+[[nodiscard]] StorePlan make_store_plan(const ParallelSection& parallel, StoreUnits units, const Topology& topology,
+                                        SumOrder order);
 
 // Whether something of a unit's gradient is exchanged once a step, after its last reduction.
 [[nodiscard]] bool exchanges_once_a_step(const StorePlan& plan, const Mesh& mesh);

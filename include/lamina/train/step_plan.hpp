@@ -13,6 +13,8 @@
 
 namespace lamina {
 
+[[nodiscard]] StoreUnits store_units(const ModelPlan& plan);
+
 // Of training steps with `micro_steps` micro-steps. `store.units` are the plan's. Throws UsageError when buckets are so
 // small that there would be more operations than a schedule may have.
 [[nodiscard]] ScheduleShape training_shape(const ModelPlan& plan, const StorePlan& store, const Mesh& mesh,
