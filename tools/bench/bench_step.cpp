@@ -1,6 +1,6 @@
 // Whole training steps: against the arithmetic peak, and sharded against not sharded.
 //
-//   lamina-bench-step [--model DIR] [--sequences N] [--seq_len N] [--steps N] [--quick]
+//   lamina-bench-step [--model DIR] [--sequences N] [--seq_len N] [--steps N] [--only NAME] [--quick]
 //
 // On one rank: flops of the step / (time x FMA probe), the probes right before and after each step. On several ranks
 // (mpirun): the time of a step with each way of sharding divided by no_shard, in turn in one run, so that all see the
@@ -33,6 +33,7 @@ struct Settings {
   std::string model = "inputs/small_llama";
   std::int64_t sequences = 4, seq_len = 256, steps = 7, prefetch = 1;
   bool quick = false;
+  std::string only;
 };
 
 // One way of training, with everything it needs.
@@ -126,8 +127,9 @@ struct Variant {
   std::vector<double> seconds, ratios, overlaps;
 };
 
-// no_shard comes first.
-std::vector<Variant> variants_of(const mpi::Communicator& world, std::int64_t prefetch) {
+// no_shard comes first. All exist at the same time: `only` (a name, empty = all) leaves the others out, for large
+// models.
+std::vector<Variant> variants_of(const mpi::Communicator& world, std::int64_t prefetch, const std::string& only) {
   std::vector<Variant> variants;
   const auto add = [&](const char* name, Strategy strategy) -> ParallelSection& {
     Variant& variant = variants.emplace_back();
@@ -146,11 +148,17 @@ std::vector<Variant> variants_of(const mpi::Communicator& world, std::int64_t pr
   } else {
     add("hybrid, one group", Strategy::hybrid).shard_size = world.size();
   }
+  const bool known = std::ranges::any_of(variants, [&](const Variant& v) { return v.name == only; });
+  if (!only.empty() && !known) {
+    throw UsageError(one_line(fmt::format("--only {}", only), "there is no such way of sharding on these ranks",
+                              "take a name from the table, such as full"));
+  }
+  std::erase_if(variants, [&](const Variant& v) { return !only.empty() && v.name != "no_shard" && v.name != only; });
   return variants;
 }
 
 void sharded_against_no_shard(const mpi::Communicator& world, const ModelPlan& plan, const Settings& settings) {
-  std::vector<Variant> variants = variants_of(world, settings.prefetch);
+  std::vector<Variant> variants = variants_of(world, settings.prefetch, settings.only);
   for (Variant& variant : variants) {
     variant.engine = std::make_unique<Engine>(world, plan, settings, variant.parallel);
     static_cast<void>(variant.engine->timed_step());
@@ -182,6 +190,7 @@ int run(int argc, char** argv) {
   parser.option("seq_len", settings.seq_len, "N", "tokens of a sequence", {1, 1'000'000});
   parser.option("steps", settings.steps, "N", "timed steps", {1, 10'000});
   parser.option("prefetch", settings.prefetch, "N", "units gathered ahead", {0, 3});
+  parser.option("only", settings.only, "NAME", "compare no_shard with this way of sharding only, such as full");
   parser.flag("quick", settings.quick, "one short step, to see that it works");
   if (const auto text = parser.parse(argument_list(argc, argv))) {
     fmt::print("{}", *text);
@@ -199,6 +208,10 @@ int run(int argc, char** argv) {
   if (world.rank() == 0) {
     fmt::print("{}: {} x {} tokens a rank, prefetch {}\n", settings.model, settings.sequences, settings.seq_len,
                settings.prefetch);
+  }
+  if (world.size() == 1 && !settings.only.empty()) {
+    throw UsageError(one_line(fmt::format("--only {}", settings.only), "one rank shards nothing",
+                              "start several ranks, or leave it out"));
   }
   if (world.size() == 1) {
     against_the_peak(world, plan, settings);
