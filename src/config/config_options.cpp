@@ -163,7 +163,7 @@ void add_optim(Options& out) {
                               in(&OptimSection::ema_decay)));
 }
 
-void add_machine(Options& out) {
+void add_parallel(Options& out) {
   out.push_back(choice_option("parallel", "strategy",
                               {"no_shard", "shard_optimizer", "shard_grad_op", "full", "hybrid", "hybrid_optimizer"},
                               "what is split over the ranks: nothing (DDP); optimizer state (ZeRO-1); also gradients "
@@ -201,6 +201,9 @@ void add_machine(Options& out) {
       switch_option("parallel", "overlap",
                     "yes: gathers and reductions run on threads of their own, at the same time as computations",
                     field(&RunConfig::parallel, &ParallelSection::overlap)));
+}
+
+void add_machine(Options& out) {
   out.push_back(choice_option("reduction", "order", {"auto", "rank", "hierarchical"},
                               "rank: same bits at every world size; auto: rank on one node, hierarchical on several",
                               field(&RunConfig::reduction, &ReductionSection::order)));
@@ -221,6 +224,7 @@ Options make_options() {
   add_data(out);
   add_train(out);
   add_optim(out);
+  add_parallel(out);
   add_machine(out);
   out.push_back(text_option("output", "timeline", "FIRST:LAST",
                             "steps whose operations are written to timeline.json in dir, a Chrome trace; empty: none",
