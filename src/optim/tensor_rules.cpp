@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <utility>
 
 #include <lamina/base/error.hpp>
 #include <lamina/config/parameter_groups.hpp>
 #include <lamina/optim/optimizer.hpp>
+#include <lamina/shard/tensor_pattern.hpp>
 
 #include <fmt/format.h>
 
@@ -11,23 +11,15 @@ namespace lamina {
 
 namespace {
 
-bool matches(const ParameterGroup& group, const TensorSpec& tensor) {
-  const auto fits = [&](const std::string& name) { return matches_pattern(group.pattern, name); };
-  return fits(tensor.name) || std::ranges::any_of(tensor.aliases, fits);
-}
-
 struct Uses {
   std::size_t matched = 0, taken = 0;
 };
 
 void refuse_useless(const ParameterGroup& group, const Uses& uses) {
   if (uses.taken > 0) return;
-  throw UsageError(uses.matched == 0
-                       ? one_line(fmt::format("optim.groups: the pattern '{}' matches nothing", group.pattern),
-                                  "no tensor of the model has such a name",
-                                  "lamina plan CONFIG --tensors lists the names")
-                       : one_line(fmt::format("optim.groups: the pattern '{}' has no effect", group.pattern),
-                                  "earlier patterns take every tensor it matches", "put it before them, or remove it"));
+  if (uses.matched == 0) refuse_unmatched_pattern("optim.groups", group.pattern);
+  throw UsageError(one_line(fmt::format("optim.groups: the pattern '{}' has no effect", group.pattern),
+                            "earlier patterns take every tensor it matches", "put it before them, or remove it"));
 }
 
 }  // namespace
@@ -42,7 +34,7 @@ TensorRules tensor_rules(const OptimSection& optim, std::span<const UnitSpec> un
       TensorRule& rule = of_unit.emplace_back(TensorRule{1, tensor.decay ? optim.weight_decay : 0});
       bool first = true;
       for (std::size_t i = 0; i < groups.size(); ++i) {
-        if (!matches(groups[i], tensor)) continue;
+        if (!matches_pattern(groups[i].pattern, tensor)) continue;
         ++uses[i].matched;
         if (!std::exchange(first, false)) continue;
         ++uses[i].taken;

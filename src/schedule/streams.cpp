@@ -1,6 +1,5 @@
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include <lamina/base/check.hpp>
+#include <lamina/base/steady_clock.hpp>
 #include <lamina/schedule/streams.hpp>
 
 namespace lamina {
@@ -15,8 +15,6 @@ namespace lamina {
 namespace {
 
 constexpr std::size_t compute = static_cast<std::size_t>(StreamKind::compute);
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 struct Stopped {};  // thrown to unwind a stream after another one has failed
 
@@ -82,7 +80,7 @@ class Streams::Impl {
     begin(next);
   }
 
-  void work_begins() { intervals_[place_].start = now(); }
+  void work_begins() { intervals_[place_].start = steady_seconds(); }
   [[nodiscard]] std::span<const Interval> intervals() const { return intervals_; }
 
  private:
@@ -135,7 +133,7 @@ class Streams::Impl {
       work_->execute(operation, owner_);
       finish(place_);
     } else {
-      intervals_[place].start = now();
+      intervals_[place].start = steady_seconds();
       work_->execute(operation, owner_);
       finish(place);
     }
@@ -143,12 +141,12 @@ class Streams::Impl {
 
   void begin(std::size_t place) {
     place_ = place;
-    intervals_[place].start = now();
+    intervals_[place].start = steady_seconds();
   }
 
   void finish(std::size_t place) {
     const Operation& operation = program_->operations()[place];
-    intervals_[place].end = now();
+    intervals_[place].end = steady_seconds();
     if (hooks_.after) hooks_.after(operation);
     auto& over = over_[static_cast<std::size_t>(operation.stream)];
     over.store(program_->position(place), std::memory_order_release);

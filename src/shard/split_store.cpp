@@ -9,7 +9,9 @@ SplitStore::SplitStore(const StorePlan& plan, Device& device, FabricSet& fabrics
       mesh_(fabrics.mesh()),
       whole_fabrics_(fabrics.without_sharding()),
       sharded_(std::make_unique<MeshStore>(sharded_part(plan), device, fabrics)),
-      whole_(std::make_unique<MeshStore>(whole_part(plan), device, whole_fabrics_)) {
+      whole_(std::make_unique<MeshStore>(whole_part(plan), device, whole_fabrics_)),
+      sharded_exchange_(exchanges_once_a_step(sharded_part(plan), mesh_)),
+      whole_exchange_(exchanges_once_a_step(whole_part(plan), whole_fabrics_.mesh())) {
   std::size_t sharded = 0, whole = 0;
   for (const bool is_whole : plan.whole_units) places_.push_back({is_whole, is_whole ? whole++ : sharded++});
 }
@@ -27,9 +29,7 @@ void SplitStore::reduce(std::size_t unit, std::size_t slot, FlatRange bucket, bo
 
 void SplitStore::finish_gradient(std::size_t unit) {
   order_.note(CollectiveKind::finish_gradients, unit);
-  const bool exchanges = places_.at(unit).whole ? exchanges_once_a_step(whole_part(plan_), whole_fabrics_.mesh())
-                                                : exchanges_once_a_step(sharded_part(plan_), mesh_);
-  if (exchanges) store(unit).finish_gradient(index(unit));
+  if (places_.at(unit).whole ? whole_exchange_ : sharded_exchange_) store(unit).finish_gradient(index(unit));
 }
 
 void SplitStore::clear_gradients() {

@@ -55,6 +55,7 @@ class SplitStore final : public WeightStore {
   const Mesh& mesh_;
   FabricSet whole_fabrics_;
   std::unique_ptr<MeshStore> sharded_, whole_;
+  bool sharded_exchange_, whole_exchange_;  // once a step, see exchanges_once_a_step
   struct Place {
     bool whole = false;
     std::size_t index = 0;  // in its store

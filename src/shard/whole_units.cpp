@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include <lamina/base/error.hpp>
-#include <lamina/config/parameter_groups.hpp>
 #include <lamina/shard/store_plan.hpp>
+#include <lamina/shard/tensor_pattern.hpp>
 
 #include <fmt/format.h>
 
@@ -26,11 +26,6 @@ std::vector<std::string> split_patterns(const std::string& text) {
   return patterns;
 }
 
-bool matches(const std::string& pattern, const TensorSpec& tensor) {
-  return matches_pattern(pattern, tensor.name) ||
-         std::ranges::any_of(tensor.aliases, [&](const auto& alias) { return matches_pattern(pattern, alias); });
-}
-
 StorePlan part_of(const StorePlan& plan, bool whole) {
   StorePlan part = plan;
   part.units.clear();
@@ -50,18 +45,18 @@ std::vector<bool> find_whole_units(const std::string& ignore, const std::vector<
   const std::vector<std::string> patterns = split_patterns(ignore);
   for (const std::string& pattern : patterns) {
     const auto matches_any = [&](const UnitSpec& unit) {
-      return std::ranges::any_of(unit.tensors, [&](const TensorSpec& tensor) { return matches(pattern, tensor); });
+      return std::ranges::any_of(unit.tensors,
+                                 [&](const TensorSpec& tensor) { return matches_pattern(pattern, tensor); });
     };
     if (std::ranges::none_of(units, matches_any)) {
-      throw UsageError(one_line(fmt::format("parallel.ignore: the pattern '{}' matches nothing", pattern),
-                                "no tensor of the model has such a name",
-                                "lamina plan CONFIG --tensors lists the names"));
+      refuse_unmatched_pattern("parallel.ignore", pattern);
     }
   }
   std::vector<bool> whole;
   for (const UnitSpec& unit : units) {
     const auto matched = std::ranges::count_if(unit.tensors, [&](const TensorSpec& tensor) {
-      return std::ranges::any_of(patterns, [&](const std::string& pattern) { return matches(pattern, tensor); });
+      return std::ranges::any_of(patterns,
+                                 [&](const std::string& pattern) { return matches_pattern(pattern, tensor); });
     });
     if (matched != 0 && matched != std::ssize(unit.tensors)) {
       throw UsageError(one_line(fmt::format("parallel.ignore matches {} of the {} tensors of unit {}", matched,

@@ -1,11 +1,11 @@
 #include "step_work.hpp"
 
-#include <chrono>
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/steady_clock.hpp>
 #include <lamina/optim/gradient_scale.hpp>
 #include <lamina/optim/lr_schedule.hpp>
 #include <lamina/train/order_check.hpp>
@@ -18,8 +18,6 @@
 namespace lamina {
 
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // What the ranks add up, exactly, in one message.
 struct StepSums {
@@ -92,10 +90,10 @@ class StepEngine::Impl {
     StepSums sums;
     sums.stops = stop_wanted ? 1 : 0;
     run_micro_steps(load, step, first_sample, sums);
-    trace_.exchange.start = now();
+    trace_.exchange.start = steady_seconds();
     add_gradient_squares(context_.store, context_.ops, sums.squares);
     naming_lost_peers(fmt::format("step {}, exchange", step), [&] { exchange(sums); });
-    trace_.exchange.end = now();
+    trace_.exchange.end = steady_seconds();
 
     const GradientScale scale = gradient_scale(sums.squares.value(), sums.tokens, context_.config.optim.grad_clip);
     StepResult result;
@@ -109,13 +107,13 @@ class StepEngine::Impl {
     if (context_.world.size() > 1 && sums.communication_ns > 0)
       result.overlap = static_cast<double>(sums.hidden_ns) / static_cast<double>(sums.communication_ns);
     result.skipped = leaves_out_update(context_.config.train, result);
-    trace_.update.start = now();
+    trace_.update.start = steady_seconds();
     if (!result.skipped) {
       naming_lost_peers(fmt::format("step {}, update", step), [&] {
         context_.optimizer.update(context_.store, context_.ops, {update.value_or(step), result.lr, scale.scale});
       });
     }
-    trace_.update.end = now();
+    trace_.update.end = steady_seconds();
     return result;
   }
 
@@ -153,7 +151,7 @@ class StepEngine::Impl {
   }
 
   void run_micro_steps(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, StepSums& sums) {
-    trace_.begin = now();
+    trace_.begin = steady_seconds();
     context_.store.clear_gradients();
     training_.work.begin(
         [&](std::size_t micro_step) {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <vector>
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/file.hpp>
+#include <lamina/base/steady_clock.hpp>
 #include <lamina/train/timeline.hpp>
 
 #include <fmt/format.h>
@@ -17,8 +17,6 @@ namespace {
 constexpr int step_track = static_cast<int>(stream_kinds);
 constexpr int clock_looks = 9;
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 int track_of(StreamKind stream) { return static_cast<int>(stream); }
 
 // Seconds of this rank's clock that show the moment at which rank 0's showed `zero`. All leave a barrier at nearly the
@@ -28,7 +26,7 @@ double shared_origin(const mpi::Communicator& world) {
   double zero = 0;
   for (int look = 0; look < clock_looks; ++look) {
     world.barrier("the comparison of clocks");
-    const auto nanoseconds = static_cast<std::int64_t>(1e9 * now());
+    const auto nanoseconds = static_cast<std::int64_t>(1e9 * steady_seconds());
     const std::vector<std::int64_t> all = world.all_gather(std::span(&nanoseconds, 1), "the comparison of clocks");
     if (look == 0) zero = 1e-9 * static_cast<double>(all.front());
     differences.push_back(1e-9 * static_cast<double>(nanoseconds - all.front()));

@@ -1,6 +1,7 @@
 // Muon under law 1: a matrix may be cut anywhere, and whoever orthogonalises it, the bits are those of the one-rank
 // oracle.
 #include "train/oracle.hpp"
+#include "train/shared_folder.hpp"
 #include "train/training_world.hpp"
 
 #include <algorithm>
@@ -197,20 +198,9 @@ TEST(Muon, HalvesTheMomentsOfTheBlocks) {
 
 class MuonResuming : public testing::Test {
  protected:
-  MuonResuming() {
-    const std::string id = world().broadcast(std::to_string(::getpid()), 0, "the folder");
-    folder_ = std::filesystem::path(testing::TempDir()) / ("lamina_muon_" + id);
-    if (world().rank() == 0) std::filesystem::create_directories(folder_);
-    world().barrier("the folder");
-  }
-  ~MuonResuming() override {
-    world().barrier("the end");
-    if (world().rank() == 0) std::filesystem::remove_all(folder_);
-  }
-
   [[nodiscard]] RunConfig config(const OptimSection& optim, Strategy strategy) const {
     RunConfig config = config_of(optim, strategy);
-    config.run.dir = folder_.string();
+    config.run.dir = folder_.path().string();
     return config;
   }
 
@@ -235,7 +225,7 @@ class MuonResuming : public testing::Test {
     EXPECT_TRUE(training.weights() == expected.weights) << name_of(config.parallel.strategy);
   }
 
-  std::filesystem::path folder_;
+  SharedFolder folder_{world(), "muon"};
 };
 
 TEST_F(MuonResuming, GoesOnWithTheSameBitsInEveryStrategy) {

@@ -1,5 +1,6 @@
 // Every kind of optimizer under law 1: the same bits for every world size, strategy and across save and resume. One
 // rank that holds everything decides.
+#include "train/shared_folder.hpp"
 #include "train/training_world.hpp"
 
 #include <algorithm>
@@ -183,20 +184,9 @@ TEST(Optimizers, AGroupReachesItsTensorsOnly) {
 
 class Resuming : public testing::Test {
  protected:
-  Resuming() {
-    const std::string id = world().broadcast(std::to_string(::getpid()), 0, "the folder");
-    folder_ = std::filesystem::path(testing::TempDir()) / ("lamina_optimizers_" + id);
-    if (world().rank() == 0) std::filesystem::create_directories(folder_);
-    world().barrier("the folder");
-  }
-  ~Resuming() override {
-    world().barrier("the end");
-    if (world().rank() == 0) std::filesystem::remove_all(folder_);
-  }
-
   [[nodiscard]] RunConfig config(const OptimSection& optim, Strategy strategy) const {
     RunConfig config = config_of(optim, strategy);
-    config.run.dir = folder_.string();
+    config.run.dir = folder_.path().string();
     return config;
   }
 
@@ -221,7 +211,7 @@ class Resuming : public testing::Test {
     return "nothing";
   }
 
-  std::filesystem::path folder_;
+  SharedFolder folder_{world(), "optimizers"};
 };
 
 TEST_F(Resuming, GoesOnWithTheSameBits) {

@@ -1,5 +1,6 @@
 // A gradient that is not finite on one rank: all ranks skip the same step, and nothing but the step's number changes.
 #include "train/oracle.hpp"
+#include "train/shared_folder.hpp"
 #include "train/training_world.hpp"
 
 #include <chrono>
@@ -189,27 +190,14 @@ TEST(SkippedSteps, AModelThatDivergesByItselfIsLeftAlone) {
 
 class SkippingTrainer : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const std::string id = world().broadcast(std::to_string(::getpid()), 0, "the folder");
-    folder_ = std::filesystem::path(testing::TempDir()) / ("lamina_skipped_" + id);
-    if (world().rank() == 0) {
-      std::filesystem::remove_all(folder_);
-      std::filesystem::create_directories(folder_);
-    }
-    world().barrier("the folder");
-    config_.run.dir = folder_.string();
-  }
-  void TearDown() override {
-    world().barrier("the end");
-    if (world().rank() == 0) std::filesystem::remove_all(folder_);
-  }
+  void SetUp() override { config_.run.dir = folder_.path().string(); }
 
   // Runs as a start of the program would: from the newest checkpoint, or fresh. Rank 0's sums are spoiled.
   TrainEnd run(const std::function<bool(std::int64_t step)>& spoiled) {
     training_ = std::make_unique<TrainingWorld>(world(), small_model("untied"), config_);
     Checkpointer checkpointer(world(), training_->store(), training_->config(), "{}", {});
     std::vector<std::string> notes;
-    std::string chosen = choose_checkpoint(folder_, "auto", notes).string();
+    std::string chosen = choose_checkpoint(folder_.path(), "auto", notes).string();
     chosen = world().broadcast(chosen, 0, "the checkpoint");
     state_ = chosen.empty() ? RunState() : checkpointer.load(chosen);
     resumed_ = state_;
@@ -218,7 +206,7 @@ class SkippingTrainer : public ::testing::Test {
         false);
   }
 
-  std::filesystem::path folder_;
+  SharedFolder folder_{world(), "skipped"};
   RunConfig config_ = config_of(Strategy::full);
   std::unique_ptr<TrainingWorld> training_;
   RunState state_, resumed_;
@@ -242,7 +230,7 @@ TEST_F(SkippingTrainer, CountsLogsAndGoesOnAfterASave) {
   EXPECT_EQ(state_.next_sample, 96u);
   const RunRecord expected = run_oracle(small_model("untied"), config_, last_step, skipped);
   EXPECT_TRUE(training_->weights() == expected.weights);
-  std::ifstream metrics(folder_ / "metrics.jsonl");
+  std::ifstream metrics(folder_.path() / "metrics.jsonl");
   std::int64_t step = 0;
   for (std::string text; std::getline(metrics, text);) {
     const auto line = nlohmann::json::parse(text);

@@ -5,6 +5,8 @@
 // The published example (4 units; all-gather 20 ms, forward 40 ms, backward 50 ms, reduce-scatter 30 ms in 3 buckets,
 // backward's gathers free) and one with prefetch, back-pressure and two micro-steps. Prints measured / simulated; the
 // machine's other work can only make it longer, so the least of the repeats counts.
+#include "support/run_tool.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -102,32 +104,22 @@ void compare(const Case& test, std::int64_t repeats) {
              100 * simulated.overlap.fraction(), 100 * hidden);
 }
 
-int run(int argc, char** argv) {
-  std::int64_t repeats = 5;
-  double scale = 1;
-  ArgumentParser parser("lamina-bench-streams", "Executes schedules of sleeping operations on threads.");
-  parser.option("repeats", repeats, "N", "runs of each schedule; the fastest counts", {1, 1000});
-  parser.option("scale", scale, "X", "times the milliseconds of the published example");
-  if (const auto text = parser.parse(argument_list(argc, argv))) {
-    fmt::print("{}", *text);
-    return 0;
-  }
+void run(std::int64_t repeats, double scale) {
   if (!(scale > 0 && scale <= 1000))
     throw UsageError(one_line(fmt::format("--scale {}", scale), "not a scale", "choose a value above 0, up to 1000"));
   fmt::print("{:<36} {:>19} {:>19} {:>8} {:>17}\n", "", "simulated ms", "executed ms", "", "hidden %");
   fmt::print("{:<36} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8}\n", "", "forward", "total", "forward", "total", "ratio",
              "simul.", "exec.");
   for (const Case& test : cases(scale)) compare(test, repeats);
-  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const lamina::Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return static_cast<int>(error.code());
-  }
+  std::int64_t repeats = 5;
+  double scale = 1;
+  lamina::ArgumentParser parser("lamina-bench-streams", "Executes schedules of sleeping operations on threads.");
+  parser.option("repeats", repeats, "N", "runs of each schedule; the fastest counts", {1, 1000});
+  parser.option("scale", scale, "X", "times the milliseconds of the published example");
+  return lamina::run_tool(argc, argv, parser, [&] { run(repeats, scale); });
 }

@@ -1,4 +1,5 @@
 #include "exchange.hpp"
+#include "message_pieces.hpp"
 #include "reduction.hpp"
 #include "slot_memory.hpp"
 
@@ -19,7 +20,6 @@ namespace lamina {
 namespace {
 
 constexpr int gather_tag = 1;
-constexpr std::size_t most_message = std::size_t{1} << 28;  // floats: counts in MPI are ints
 
 class MpiFabric final : public Fabric {
  public:
@@ -121,16 +121,15 @@ class MpiFabric final : public Fabric {
   }
 
   void exchange_over_rails(int slot, std::span<const float> own_block) {
-    for (std::size_t begin = 0; begin < own_block.size(); begin += most_message) {
-      const std::size_t count = std::min(most_message, own_block.size() - begin);
-      for (const int ward : routes_.wards) {
-        float* target = block_in_slot(slot, ward, own_block.size()) + begin;
-        messages_.push_back(gather_world_.receive({target, count}, ward, gather_tag));
-      }
-      for (const int partner : routes_.partners) {
-        messages_.push_back(gather_world_.send(own_block.subspan(begin, count), partner, gather_tag));
-        gather_floats_sent_ += count;
-      }
+    for (const int ward : routes_.wards) {
+      const std::span<float> target(block_in_slot(slot, ward, own_block.size()), own_block.size());
+      in_message_pieces(target,
+                        [&](auto piece) { messages_.push_back(gather_world_.receive(piece, ward, gather_tag)); });
+    }
+    for (const int partner : routes_.partners) {
+      in_message_pieces(own_block,
+                        [&](auto piece) { messages_.push_back(gather_world_.send(piece, partner, gather_tag)); });
+      gather_floats_sent_ += own_block.size();
     }
     gather_world_.wait_all(messages_, "a unit's blocks from other nodes");
     messages_.clear();
