@@ -24,6 +24,7 @@ std::vector<ChatMessage> parse_messages(const nlohmann::json& messages, const st
     out.push_back({text_at(message, "role", here), text_at(message, "content", here)});
     for (const auto& [key, value] : message.items()) {
       if (key == "role" || key == "content" || value.is_null()) continue;
+      if (key == "tool_calls" && value.is_array() && value.empty()) continue;
       throw DataError(one_line(fmt::format("{} has the key '{}'", here, key),
                                "it would be lost: only role and content are used", "remove it from the data"));
     }

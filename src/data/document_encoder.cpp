@@ -100,9 +100,10 @@ void DocumentEncoder::add_json_line(std::string_view line, const std::string& pl
   if (messages == object.end()) {
     return add_text(detail::text_at(object, "text", place), true, true, place, 0, workspace, out);
   }
-  if (object.contains("text")) {
-    throw DataError(
-        one_line(fmt::format("{}: both 'text' and 'messages'", place), "one of them would be lost", "repair the line"));
+  for (const auto& [key, value] : object.items()) {
+    if (key == "messages" || value.is_null() || (value.is_array() && value.empty())) continue;
+    throw DataError(one_line(fmt::format("{}: key '{}' beside 'messages'", place, key),
+                             "it would be lost: only messages are rendered", "remove it from the data"));
   }
   add_conversation(detail::parse_messages(*messages, place), place, workspace, out);
 }

@@ -105,11 +105,13 @@ TEST(Conversation, WhatWouldBeLostIsRefused) {
   const char* sound = R"({"messages": [{"role": "user", "content": "a", "name": null}]})";
   EXPECT_EQ(refusal(with, sound), "no error");
   EXPECT_THAT(refusal(without, sound), HasSubstr("f:7: cannot use 'messages'"));
-  EXPECT_THAT(refusal(with, R"({"text": "a", "messages": []})"), HasSubstr("both"));
+  EXPECT_THAT(refusal(with, R"({"text": "a", "messages": []})"), HasSubstr("key 'text' beside 'messages'"));
+  EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user", "content": "a"}], "tools": [{}]})"),
+              HasSubstr("'tools'"));
   EXPECT_THAT(refusal(with, R"({"messages": []})"), HasSubstr("no list of messages"));
   EXPECT_THAT(refusal(with, R"({"messages": ["a"]})"), HasSubstr("f:7: message 1"));
   EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user"}]})"), HasSubstr("no key 'content'"));
-  EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user", "content": "a", "tool_calls": []}]})"),
+  EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user", "content": "a", "tool_calls": [{}]}]})"),
               HasSubstr("'tool_calls'"));
 }
 
