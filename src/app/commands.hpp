@@ -6,8 +6,10 @@
 
 namespace lamina {
 
-[[nodiscard]] int train_command(int argc, char** argv);  // MPI wants the original arguments
+// `argc` and `argv` are the program's own: MPI wants them.
+[[nodiscard]] int train_command(const std::vector<std::string>& arguments, int argc, char** argv);
 [[nodiscard]] int generate_command(const std::vector<std::string>& arguments);
+[[nodiscard]] int chat_command(const std::vector<std::string>& arguments);
 [[nodiscard]] int plan_command(std::vector<std::string> arguments);
 [[nodiscard]] int eval_command(const std::vector<std::string>& arguments);
 

@@ -2,14 +2,15 @@
 #include "commands.hpp"
 #include "local_model.hpp"
 #include "run_inputs.hpp"
+#include "text_options.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 
 #include <lamina/base/error.hpp>
-#include <lamina/config/argument_parser.hpp>
 #include <lamina/model/generator.hpp>
+#include <lamina/model/model_config.hpp>
 
 #include <fmt/format.h>
 
@@ -18,29 +19,21 @@ namespace lamina {
 namespace {
 
 struct GenerateArguments {
-  std::string model, prompt, tokenizer = "auto", backend = "cpu";
-  std::int64_t max_tokens = 200, top_k = 0, threads = 1;
-  double temperature = 0.8, top_p = 0.95;
-  std::uint64_t seed = 0;
-  bool greedy = false, ignore_eos = false, quiet = false;
+  TextOptions text;
+  std::string prompt;
+  bool ignore_eos = false, quiet = false;
 };
 
 std::optional<std::string> parse(GenerateArguments& a, const std::vector<std::string>& arguments) {
   ArgumentParser parser("lamina generate", "Continues a prompt with a model and prints the text as it comes.");
-  parser.option("model", a.model, "DIR", "Hugging Face folder: config.json, model*.safetensors, tokenizer.json",
-                ArgumentParser::Need::required);
+  parser.example("lamina generate --model runs/first/model --prompt \"And it came to pass\"");
+  parser.example("lamina generate --model runs/first/model --prompt \"And he said\" --greedy --max_tokens 50 --quiet");
+  declare_model(parser, a.text);
   parser.option("prompt", a.prompt, "TEXT", "the text to continue", ArgumentParser::Need::required);
-  parser.option("max_tokens", a.max_tokens, "N", "most new tokens", {1, 1'000'000});
-  parser.option("temperature", a.temperature, "X", "of sampling; 0 is greedy");
-  parser.option("top_k", a.top_k, "N", "sample from the N most likely tokens; 0: all", {0, 1'000'000'000});
-  parser.option("top_p", a.top_p, "X", "sample from the fewest tokens with this probability together");
-  parser.flag("greedy", a.greedy, "always the most likely token");
-  parser.option("seed", a.seed, "N", "same seed, same text");
-  parser.option("tokenizer", a.tokenizer, "auto|byte|PATH", "auto: the model folder's, else byte");
+  declare_sampling(parser, a.text);
   parser.flag("ignore_eos", a.ignore_eos, "go on after an end-of-text token");
   parser.flag("quiet", a.quiet, "only the text, no summary on standard error");
-  parser.choice("backend", a.backend, {"cpu", "cuda"}, "compute backend");
-  parser.option("threads", a.threads, "N", "threads to use", {1, 1024});
+  declare_machine(parser, a.text);
   return parser.parse(arguments);
 }
 
@@ -66,18 +59,19 @@ int generate_command(const std::vector<std::string>& arguments) {
     std::fputs(text->c_str(), stdout);
     return 0;
   }
-  Backend backend = make_backend(a.backend, a.threads);
-  const TokenizerChoice choice = choose_tokenizer(a.tokenizer, a.model);
-  const LoadedModel model = load_model(a.model, *backend.device);
+  static_cast<void>(read_model_config(a.text.model));  // what is no model is told before its tokenizer is missed
+  Backend backend = make_backend(a.text.backend, a.text.threads);
+  const TokenizerChoice choice = choose_tokenizer(a.text.tokenizer, a.text.model);
+  const LoadedModel model = load_model(a.text.model, *backend.device);
   const std::vector<std::int32_t> prompt = choice.tokenizer.encode(a.prompt, true);
   if (prompt.empty())
     throw UsageError(one_line("the prompt holds no token", "there is nothing to continue", "give some text"));
-  const std::int64_t wanted = static_cast<std::int64_t>(prompt.size()) + a.max_tokens;
+  const std::int64_t wanted = static_cast<std::int64_t>(prompt.size()) + a.text.max_tokens;
   Generator generator(model, *backend.device, *backend.ops, std::min(wanted, model.plan.config.max_positions));
 
   GenerateOptions options;
-  options.max_new_tokens = a.max_tokens;
-  options.sampling = {a.greedy ? 0.0 : a.temperature, a.top_k, a.top_p, a.seed};
+  options.max_new_tokens = a.text.max_tokens;
+  options.sampling = a.text.sampling();
   options.stop_at_eos = !a.ignore_eos;
   StreamDecoder decoder(choice.tokenizer, true);
   const auto write = [](const std::string& text) {

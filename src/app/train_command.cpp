@@ -19,7 +19,6 @@
 #include <lamina/base/log.hpp>
 #include <lamina/base/text.hpp>
 #include <lamina/comm/fabric_set.hpp>
-#include <lamina/config/argument_parser.hpp>
 #include <lamina/config/command_line.hpp>
 #include <lamina/config/validate.hpp>
 #include <lamina/model/model_config.hpp>
@@ -233,6 +232,14 @@ class TrainRun {
   mpi::Environment::abort(code);
 }
 
+RunHelp train_help() {
+  return {"Trains a model, or goes on with a run. One process is one rank: start it with mpirun or srun.",
+          "",
+          {"lamina train inputs/quickstart.ini --run.dir runs/first",
+           "mpirun -n 2 lamina train inputs/quickstart.ini --run.dir runs/first --train.steps 500",
+           "lamina train inputs/quickstart.ini --train.steps 500 --dump-default > my.ini"}};
+}
+
 int run_on_all_ranks(const mpi::Communicator& world, const std::exception_ptr& parse_error, const RunConfig& config) {
   try {
     world.agree(
@@ -254,11 +261,11 @@ int run_on_all_ranks(const mpi::Communicator& world, const std::exception_ptr& p
 
 }  // namespace
 
-int train_command(int argc, char** argv) {
+int train_command(const std::vector<std::string>& words, int argc, char** argv) {
   RunArguments arguments;
   std::exception_ptr parse_error;
   try {
-    arguments = parse_run_arguments("lamina train", argument_list(argc, argv, 2));
+    arguments = parse_run_arguments("lamina train", words, train_help());
     if (arguments.print_instead) {
       std::fputs(arguments.print_instead->c_str(), stdout);
       return 0;

@@ -165,9 +165,10 @@ std::string ArgumentParser::help() const {
     rows.push_back(
         {fmt::format("--{}{}{}", option.name, option.value_name.empty() ? "" : " ", option.value_name), text});
   }
-  rows.push_back({"--help", "print this text"});
+  rows.push_back({"--help, -h", "print this text"});
   rows.push_back({"--version", "print version and build facts"});
-  return fmt::format("{}\n\n{}\n\n{}", detail::wrap(summary_, 0), usage_line(), detail::help_rows(rows));
+  return fmt::format("{}\n\n{}\n\n{}{}", detail::wrap(summary_, 0), usage_line(), detail::examples_text(examples_),
+                     detail::help_rows(rows));
 }
 
 std::string version_text(std::string_view program) {

@@ -1,5 +1,6 @@
 #include "help_text.hpp"
 #include "ini_lines.hpp"
+#include "likely_option.hpp"
 #include "split_arguments.hpp"
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/file.hpp>
-#include <lamina/base/text.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/config/command_line.hpp>
 
@@ -25,14 +25,9 @@ const ConfigOption* find_option(std::string_view name) {
 }
 
 [[noreturn]] void refuse_key(const std::string& name, const std::string& place) {
-  std::vector<std::string> names, same_section;
-  const std::string section = name.substr(0, name.find('.') + 1);
-  for (const ConfigOption& option : config_options()) {
-    names.push_back(option.name());
-    if (option.name().starts_with(section)) same_section.push_back(option.name());
-  }
-  std::string nearest = nearest_name(name, same_section);
-  if (nearest.empty()) nearest = nearest_name(name, names);
+  std::vector<std::string> names;
+  for (const ConfigOption& option : config_options()) names.push_back(option.name());
+  const std::string nearest = detail::likely_option(name, names);
   throw UsageError(one_line(fmt::format("{}: unknown key {}", place, name), "no option has this name",
                             nearest.empty() ? "see --help" : fmt::format("did you mean {}?", nearest)));
 }
@@ -69,6 +64,13 @@ void apply_ini(RunConfig& config, std::string_view text, const std::string& file
 }
 
 RunConfig load_run_config(const std::filesystem::path& file) {
+  if (std::filesystem::is_directory(file)) {
+    const std::filesystem::path inside = file / "config.ini";
+    throw UsageError(one_line(fmt::format("{} is a folder", file.string()), "a run needs a config file",
+                              std::filesystem::exists(inside)
+                                  ? fmt::format("the one of that run is {}", inside.string())
+                                  : "name an INI file; inputs/ has examples"));
+  }
   RunConfig config;
   std::string text;
   try {
@@ -80,23 +82,30 @@ RunConfig load_run_config(const std::filesystem::path& file) {
   return config;
 }
 
-RunArguments parse_run_arguments(std::string_view command, std::span<const std::string> arguments) {
+RunArguments parse_run_arguments(std::string_view command, std::span<const std::string> arguments, const RunHelp& help,
+                                 const ConfigLoader& load) {
   std::vector<detail::KnownOption> known{{"help", false}, {"version", false}, {"dump-default", false}};
   for (const ConfigOption& option : config_options()) known.push_back({option.name(), true});
   const detail::SplitArguments split = detail::split_arguments(command, arguments, known);
+  bool dump = false;
   for (const auto& [name, values] : split.options) {
-    if (name == "help") return print(run_help(command));
+    if (name == "help") return print(run_help(command, help));
     if (name == "version") return print(version_text("lamina"));
-    if (name == "dump-default") return print(default_ini());
+    dump = dump || name == "dump-default";
   }
   const std::string fix = fmt::format("usage: {} CONFIG [--section.key value ...]; see {} --help", command, command);
-  if (split.positionals.empty()) throw UsageError(one_line("CONFIG is missing", "a run needs a config file", fix));
+  if (split.positionals.empty() && !dump)
+    throw UsageError(one_line("CONFIG is missing", "a run needs a config file", fix));
   if (split.positionals.size() > 1) {
     throw UsageError(one_line(fmt::format("'{}' is one argument too many", split.positionals[1]),
                               fmt::format("{} is the config file already", split.positionals[0]), fix));
   }
-  RunArguments out{load_run_config(split.positionals.front()), std::nullopt};
-  for (const auto& [name, values] : split.options) find_option(name)->set(out.config, values.at(0), "--" + name);
+  RunArguments out;
+  if (!split.positionals.empty()) out.config = load(split.positionals.front());
+  for (const auto& [name, values] : split.options) {
+    if (const ConfigOption* option = find_option(name)) option->set(out.config, values.at(0), "--" + name);
+  }
+  if (dump) out.print_instead = explained_ini(out.config);
   return out;
 }
 
@@ -107,26 +116,28 @@ std::string to_ini(const RunConfig& config) {
   return out;
 }
 
-std::string default_ini() {
-  const RunConfig defaults;
-  std::string out = "# Every option with its default. On the command line, [section] key is --section.key.\n";
+std::string explained_ini(const RunConfig& config) {
+  std::string out = "# Every option and what it means. On the command line, [section] key is --section.key.\n";
   by_section([&](const std::string& section) { out += fmt::format("\n[{}]\n", section); },
              [&](const ConfigOption& option) {
                out += fmt::format("# {} ({})\n", option.explanation, option.value_name);
-               out += fmt::format("{} = {}\n", option.key, option.get(defaults));
+               out += fmt::format("{} = {}\n", option.key, option.get(config));
              });
   return out;
 }
 
-std::string run_help(std::string_view command) {
+std::string run_help(std::string_view command, const RunHelp& help) {
   const RunConfig defaults;
   std::vector<detail::HelpRow> rows;
-  std::string out = fmt::format("usage: {} CONFIG [--section.key value ...]\n\n", command);
+  std::string out = fmt::format("usage: {} CONFIG [options] [--section.key value ...]\n\n", command);
+  if (!help.summary.empty()) out += detail::wrap(help.summary, 0) + "\n\n";
   out += detail::wrap("CONFIG is an INI file. Each key of it is also an option, and an option wins over the file.", 0) +
-         "\n\n";
-  rows.push_back({"--help", "print this text"});
+         "\n\n" + detail::examples_text(help.examples) + help.own_options;
+  rows.push_back({"--help, -h", "print this text"});
   rows.push_back({"--version", "print version and build facts"});
-  rows.push_back({"--dump-default", "print a config file with every option, its default and its explanation"});
+  rows.push_back({"--dump-default",
+                  "print a config file with every option and its explanation: the defaults, or what CONFIG and options "
+                  "make of them"});
   const auto flush = [&] {
     out += detail::help_rows(rows);
     rows.clear();

@@ -28,6 +28,12 @@ std::string wrap(std::string_view text, std::size_t indent) {
   return out;
 }
 
+std::string examples_text(std::span<const std::string> examples) {
+  std::string out = examples.empty() ? "" : "Examples:\n";
+  for (const std::string& example : examples) out += "  " + example + '\n';
+  return examples.empty() ? out : out + '\n';
+}
+
 std::string help_rows(std::span<const HelpRow> rows) {
   std::size_t width = 0;
   for (const HelpRow& row : rows) {

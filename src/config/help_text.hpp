@@ -15,6 +15,8 @@ struct HelpRow {
 
 // `text` broken at spaces so that lines end before column 100; every line after the first is indented.
 [[nodiscard]] std::string wrap(std::string_view text, std::size_t indent);
+// "Examples:" and one indented line each, and an empty line; nothing for no examples.
+[[nodiscard]] std::string examples_text(std::span<const std::string> examples);
 // One row a name, explanations aligned.
 [[nodiscard]] std::string help_rows(std::span<const HelpRow> rows);
 

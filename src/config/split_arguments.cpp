@@ -1,9 +1,10 @@
 #include "split_arguments.hpp"
 
+#include "likely_option.hpp"
+
 #include <algorithm>
 
 #include <lamina/base/error.hpp>
-#include <lamina/base/text.hpp>
 
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-// No abbreviations and no short options: a script that works today means the same tomorrow.
+// No abbreviations and no short options but -h: a script that works today means the same tomorrow.
 constexpr int long_options_only = po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent |
                                   po::command_line_style::long_allow_next;
 
@@ -23,7 +24,7 @@ constexpr int long_options_only = po::command_line_style::allow_long | po::comma
   std::vector<std::string> names;
   for (const KnownOption& option : known) names.push_back(option.name);
   const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
-  const std::string nearest = nearest_name(bare.substr(0, bare.find('=')), names);
+  const std::string nearest = likely_option(bare.substr(0, bare.find('=')), names);
   throw UsageError(
       one_line(fmt::format("unknown option {}", word), fmt::format("{} has no such option", program),
                nearest.empty() ? fmt::format("see {} --help", program) : fmt::format("did you mean --{}?", nearest)));
@@ -73,6 +74,10 @@ SplitArguments split_arguments(std::string_view program, std::span<const std::st
     for (const po::option& option : parsed.options) {
       if (option.position_key >= 0) {
         const std::string& word = option.value.front();
+        if (word == "-h") {
+          out.options.emplace_back("help", std::vector<std::string>{});
+          continue;
+        }
         if (word.size() > 1 && word.starts_with('-')) refuse_unknown(program, word, known);
         out.positionals.push_back(word);
       } else {

@@ -47,13 +47,18 @@ class Generator::Impl {
  public:
   Impl(const LoadedModel& model, Device& device, Ops& ops, std::int64_t max_tokens);
 
-  void reset() { length_ = 0; }
+  void reset() { rewind(0); }
+  void rewind(std::int64_t length) {
+    length_ = length;
+    held_.resize(static_cast<std::size_t>(length));
+  }
   [[nodiscard]] std::int64_t length() const { return length_; }
   [[nodiscard]] std::span<const float> append(std::span<const std::int32_t> tokens);
   [[nodiscard]] Generated generate(std::span<const std::int32_t> prompt, const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token);
 
  private:
+  [[nodiscard]] std::int64_t held_of(std::span<const std::int32_t> prompt) const;
   void check(std::span<const std::int32_t> tokens) const;
   void append_chunk(std::span<const std::int32_t> tokens);
   void compute_logits(std::int64_t row);
@@ -68,6 +73,7 @@ class Generator::Impl {
   DecoderBlock block_;
   HeadStage head_;
   std::int64_t length_ = 0;
+  std::vector<std::int32_t> held_;  // the tokens in the cache
   std::vector<std::int32_t> positions_;
   std::vector<float> logits_;
 };
@@ -148,6 +154,7 @@ void Generator::Impl::append_chunk(std::span<const std::int32_t> tokens) {
     }
   }
   length_ += count;
+  held_.insert(held_.end(), tokens.begin(), tokens.end());
 }
 
 void Generator::Impl::compute_logits(std::int64_t row) {
@@ -157,13 +164,19 @@ void Generator::Impl::compute_logits(std::int64_t row) {
   ops_.copy(TensorView(logits_.data(), 1, config_.vocab_size), logits);
 }
 
+// How many tokens of `prompt` are in the cache at its beginning: never the last one, whose logits are wanted.
+std::int64_t Generator::Impl::held_of(std::span<const std::int32_t> prompt) const {
+  const auto shared = std::ranges::mismatch(held_, prompt).in1 - held_.begin();
+  return std::min(static_cast<std::int64_t>(shared), std::max<std::int64_t>(std::ssize(prompt) - 1, 0));
+}
+
 Generated Generator::Impl::generate(std::span<const std::int32_t> prompt, const GenerateOptions& options,
                                     const std::function<bool(std::int32_t)>& on_token) {
   require(options.max_new_tokens >= 0, "max_new_tokens is not negative");
   Sampler sampler(options.sampling);
-  reset();
+  rewind(options.keep_common_prefix ? held_of(prompt) : 0);
   Generated result;
-  std::span<const float> logits = append(prompt);
+  std::span<const float> logits = append(prompt.subspan(static_cast<std::size_t>(length_)));
   while (static_cast<std::int64_t>(result.tokens.size()) < options.max_new_tokens) {
     const std::int32_t token = sampler.pick(logits);
     result.tokens.push_back(token);

@@ -30,6 +30,7 @@ struct Program {
     parser.flag("quiet", quiet, "say nothing");
     parser.choice("kind", kind, {"a", "bee"}, "which");
     parser.list("extra", extra, "X", "more");
+    parser.example("lamina-example --model m out f");
     parser.positional("OUT", out, "where to write");
     parser.positionals("FILE", files, "what to read", 1);
   }
@@ -72,6 +73,10 @@ TEST(ArgumentParser, EmptyValuesAreValues) {
 TEST(ArgumentParser, NamesTheProblem) {
   EXPECT_THAT(Program().error_of({"--modle", "x"}), HasSubstr("did you mean --model?"));
   EXPECT_THAT(Program().error_of({"--modle=x"}), HasSubstr("did you mean --model?"));
+  EXPECT_THAT(Program().error_of({"--thr", "2"}), HasSubstr("did you mean --threads?"));
+  EXPECT_THAT(Program().error_of({"--num_threads", "2"}), HasSubstr("did you mean --threads?"));
+  EXPECT_THAT(Program().error_of({"--top_p", "2"}), HasSubstr("did you mean --top-p?"));
+  EXPECT_THAT(Program().error_of({"--model_name_or_path", "x"}), HasSubstr("did you mean --model?"));
   EXPECT_THAT(Program().error_of({"--model", "x", "-q", "a"}), HasSubstr("unknown option -q"));
   EXPECT_THAT(Program().error_of({"--model", "x", "o", "f", "--threads"}), HasSubstr("threads"));
   EXPECT_THAT(Program().error_of({"--model", "x", "o", "f", "--threads", "0"}), HasSubstr("from 1 to 64"));
@@ -97,6 +102,8 @@ TEST(ArgumentParser, HelpAndVersionNeedNothingElse) {
   EXPECT_THAT(*help, HasSubstr("--threads N"));
   EXPECT_THAT(*help, HasSubstr("(default 0.9)"));
   EXPECT_THAT(*help, HasSubstr("usage: lamina-example --model DIR [options] OUT FILE..."));
+  EXPECT_THAT(*help, HasSubstr("Examples:\n  lamina-example --model m out f\n"));
+  EXPECT_EQ(Program().parser.parse(Words{"-h"}), help);
   const auto version = Program().parser.parse(Words{"--version"});
   ASSERT_TRUE(version.has_value());
   EXPECT_THAT(*version, HasSubstr("lamina-example 0."));

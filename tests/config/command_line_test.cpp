@@ -76,6 +76,59 @@ TEST_F(CommandLine, NamesWhatIsWrongOnTheCommandLine) {
   EXPECT_THAT(error_of({folder_.string()}), HasSubstr("folder"));
 }
 
+// Names as other trainers have them, with the section left out, with dashes, cut short.
+TEST_F(CommandLine, KnowsWhatIsMeant) {
+  const std::string path = write("");
+  const std::vector<std::pair<std::string, std::string>> meant{{"--steps", "--train.steps"},
+                                                               {"--lr", "--optim.lr"},
+                                                               {"--train.lr", "--optim.lr"},
+                                                               {"--learning_rate", "--optim.lr"},
+                                                               {"--learning-rate", "--optim.lr"},
+                                                               {"--max_steps", "--train.steps"},
+                                                               {"--per_device_train_batch_size", "--train.micro_batch"},
+                                                               {"--batch-size", "--train.global_batch"},
+                                                               {"--output_dir", "--run.dir"},
+                                                               {"--train.global-batch", "--train.global_batch"},
+                                                               {"--strat", "--parallel.strategy"},
+                                                               {"--thread", "--compute.threads"},
+                                                               {"--dump_default", "--dump-default"}};
+  for (const auto& [word, option] : meant)
+    EXPECT_THAT(error_of({path, word, "1"}), HasSubstr("did you mean " + option + "?")) << word;
+  EXPECT_THAT(file_error("[optim]\nlearning_rate = 1\n"), HasSubstr("did you mean optim.lr?"));
+  EXPECT_THAT(file_error("[train]\nwarmup_steps = 1\n"), HasSubstr("did you mean optim.warmup?"));
+}
+
+TEST_F(CommandLine, DumpsWhatFileAndOptionsSet) {
+  const std::string path = write("[train]\nsteps = 7\n");
+  const auto dumped = [](const Words& words) {
+    RunConfig config;
+    apply_ini(config, *parse_run_arguments("lamina train", words).print_instead, "dumped.ini");
+    return config;
+  };
+  EXPECT_EQ(to_ini(dumped({"--dump-default"})), to_ini(RunConfig{}));
+  const RunConfig config = dumped({path, "--dump-default", "--optim.lr", "0.5"});
+  EXPECT_EQ(config.train.steps, 7);
+  EXPECT_EQ(config.optim.lr, 0.5);
+  EXPECT_THAT(error_of({"--dump-default", "--train.step", "5"}), HasSubstr("did you mean --train.steps?"));
+  EXPECT_THAT(error_of({"--dump-default", "--train.steps", "x"}), HasSubstr("'x'"));
+}
+
+TEST_F(CommandLine, HelpHasShortNameExamplesAndOwnOptionsFirst) {
+  const RunHelp help{"Does it.", "Own:\n  --ranks N  ranks\n", {"lamina plan a.ini --ranks 4"}};
+  const std::string text = *parse_run_arguments("lamina plan", Words{"-h"}, help).print_instead;
+  EXPECT_EQ(text, run_help("lamina plan", help));
+  EXPECT_THAT(text, HasSubstr("Examples:\n  lamina plan a.ini --ranks 4\n"));
+  EXPECT_LT(text.find("--ranks N"), text.find("--help"));
+  EXPECT_LT(text.find("--help"), text.find("--run.dir"));
+  EXPECT_EQ(parse_run_arguments("lamina train", Words{write(""), "--run.dir", "-h"}).config.run.dir, "-h");
+}
+
+TEST_F(CommandLine, AFolderIsNoConfigFile) {
+  EXPECT_THAT(error_of({folder_.string()}), HasSubstr("is a folder"));
+  std::ofstream(folder_ / "config.ini") << "";
+  EXPECT_THAT(error_of({folder_.string()}), HasSubstr((folder_ / "config.ini").string()));
+}
+
 TEST(ConfigFile, NamesFileAndLine) {
   EXPECT_THAT(file_error("[train]\n\n# x\nstep = 1\n"),
               AllOf(HasSubstr("a.ini:4"), HasSubstr("did you mean train.steps?")));
@@ -118,7 +171,7 @@ TEST(ConfigFile, WhatIsWrittenIsReadBack) {
 }
 
 TEST(ConfigFile, DefaultsAreDumpedAndExplained) {
-  const std::string text = default_ini();
+  const std::string text = explained_ini(RunConfig{});
   RunConfig config;
   apply_ini(config, text, "default.ini");
   EXPECT_EQ(to_ini(config), to_ini(RunConfig{}));
@@ -153,7 +206,8 @@ TEST_F(CommandLine, HelpVersionAndDefaultsNeedNoConfig) {
   EXPECT_THAT(parse_run_arguments("lamina train", Words{"--help"}).print_instead.value_or(""), HasSubstr("[optim]"));
   EXPECT_THAT(parse_run_arguments("lamina train", Words{"--version"}).print_instead.value_or(""),
               HasSubstr("compiler"));
-  EXPECT_EQ(parse_run_arguments("lamina train", Words{"--dump-default"}).print_instead.value_or(""), default_ini());
+  EXPECT_EQ(parse_run_arguments("lamina train", Words{"--dump-default"}).print_instead.value_or(""),
+            explained_ini(RunConfig{}));
 }
 
 }  // namespace

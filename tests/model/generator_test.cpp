@@ -79,6 +79,25 @@ TEST(Generator, LongPromptsGoInChunks) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5 * std::max(1.0F, std::abs(a[i])));
 }
 
+// A conversation's next prompt begins with what the cache holds: the same answer as from nothing.
+TEST(Generator, KeepsTheCommonPrefix) {
+  const Rig rig(llama_json());
+  Generator fresh(rig.model, *rig.backend.device, *rig.backend.ops, 60);
+  Generator kept(rig.model, *rig.backend.device, *rig.backend.ops, 60);
+  GenerateOptions options{.max_new_tokens = 8, .sampling = {}, .stop_at_eos = false};
+  std::vector<std::int32_t> prompt{1, 2, 3, 4};
+  for (int turn = 0; turn < 4; ++turn) {
+    options.keep_common_prefix = false;
+    const Generated expected = fresh.generate(prompt, options);
+    options.keep_common_prefix = true;
+    EXPECT_EQ(kept.generate(prompt, options).tokens, expected.tokens) << "turn " << turn;
+    // Once the whole answer, once a part of it, once the same prompt again, once something else.
+    if (turn == 0) prompt.insert(prompt.end(), expected.tokens.begin(), expected.tokens.end());
+    if (turn == 1) prompt.insert(prompt.end(), {expected.tokens[0], 7, 9});
+    if (turn == 2) prompt[2] = 5;
+  }
+}
+
 TEST(Generator, StopsForTheRightReason) {
   Rig rig(llama_json());
   Generator generator(rig.model, *rig.backend.device, *rig.backend.ops, 10);

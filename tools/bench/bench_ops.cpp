@@ -54,7 +54,7 @@ Options parse(int argc, char** argv) {
       o.shape = {2, 32, 64, 2, 4, 2, 96, 128, 32};
       o.samples = 1;
       o.seconds = 0.002;
-    } else if (name == "--help") {
+    } else if (name == "--help" || name == "-h") {
       o.help = true;
     } else {
       throw UsageError(one_line(fmt::format("unknown argument {}", name), "see --help"));

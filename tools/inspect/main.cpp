@@ -12,6 +12,8 @@ int main(int argc, char** argv) {
   std::string path, weights = "trained";
   bool digest = false;
   ArgumentParser parser(program, "Lists what a run folder, checkpoint, model folder, safetensors or HDF5 file holds.");
+  parser.example("lamina-inspect runs/first");
+  parser.example("lamina-inspect --digest runs/first/model");
   parser.positional("PATH", path, "what to look at");
   parser.flag("digest", digest, "print one digest a tensor and one of all: they depend on names and fp32 values only");
   parser.choice("weights", weights, {"trained", "ema"}, "with --digest: whose digests, of a checkpoint");

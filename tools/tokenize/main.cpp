@@ -76,6 +76,8 @@ int run(int count, const char* const* values) {
       "lamina-tokenize",
       "Turns text into an HDF5 token set for training. A .txt file is one document; each line of a .jsonl "
       "file is one, with its text at \"text\" or a conversation at \"messages\".");
+  parser.example("lamina-tokenize --tokenizer byte --out train.h5 inputs/king_james_train.txt");
+  parser.example("lamina-tokenize --tokenizer MODEL_FOLDER --out chats.h5 inputs/chat.jsonl");
   parser.option("tokenizer", options.tokenizer, "byte|PATH", "byte, or a tokenizer.json or its folder",
                 lamina::ArgumentParser::Need::required);
   parser.option("out", options.out, "FILE.h5", "the token set to write", lamina::ArgumentParser::Need::required);

@@ -9,9 +9,9 @@
 //
 // The variable's value at declaration is the default that `--help` prints. Options are written `--name VALUE` or
 // `--name=VALUE`;
-// `--` ends the options. `--help` and `--version` are always there. Variables must outlive the parser. All errors of
-// the user are UsageErrors of one line; an unknown option names the nearest known one. A value given twice is an error,
-// except for lists.
+// `--` ends the options. `--help` (`-h`) and `--version` are always there. Variables must outlive the parser. All
+// errors of the user are UsageErrors of one line; an unknown option names the nearest known one. A value given twice is
+// an error, except for lists.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <lamina/base/error.hpp>
@@ -51,6 +52,9 @@ class ArgumentParser {
   // May be given several times; each adds one element.
   void list(std::string name, std::vector<std::string>& target, std::string value_name, std::string explanation,
             Need need = Need::optional);
+
+  // A command that does something useful, for the help.
+  void example(std::string command) { examples_.push_back(std::move(command)); }
 
   // Positional arguments in the order of declaration; `positionals` takes all that are left and comes last.
   void positional(std::string value_name, std::string& target, std::string explanation, Need need = Need::required);
@@ -95,6 +99,7 @@ class ArgumentParser {
   std::string summary_;
   std::vector<Option> options_;
   std::vector<Positional> positionals_;
+  std::vector<std::string> examples_;
 };
 
 // "lamina 0.1.0 (commit abc)" and one line for each build fact, ending in a newline.

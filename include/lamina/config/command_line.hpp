@@ -47,13 +47,23 @@ struct RunArguments {
   // Set when `--help`, `--version` or `--dump-default` was given: print this and do nothing else.
   std::optional<std::string> print_instead;
 };
+// What the help of a command says besides the options of a run.
+struct RunHelp {
+  std::string summary;
+  std::string own_options;  // finished lines, shown before those of a run
+  std::vector<std::string> examples;
+};
+using ConfigLoader = std::function<RunConfig(const std::filesystem::path&)>;
 // `lamina COMMAND CONFIG [--section.key value ...]`; `command` is for messages ("lamina train"), `arguments` follow it.
-[[nodiscard]] RunArguments parse_run_arguments(std::string_view command, std::span<const std::string> arguments);
+// `load` reads what CONFIG names. With `--dump-default` CONFIG may be left out; what CONFIG and options set is printed
+// in place of the defaults.
+[[nodiscard]] RunArguments parse_run_arguments(std::string_view command, std::span<const std::string> arguments,
+                                               const RunHelp& help = {}, const ConfigLoader& load = load_run_config);
 
 // Every key with its value; read back by apply_ini to the same config.
 [[nodiscard]] std::string to_ini(const RunConfig& config);
-// Every key with its default, each under a comment that explains it.
-[[nodiscard]] std::string default_ini();
-[[nodiscard]] std::string run_help(std::string_view command);
+// The same, each key under a comment that explains it.
+[[nodiscard]] std::string explained_ini(const RunConfig& config);
+[[nodiscard]] std::string run_help(std::string_view command, const RunHelp& help = {});
 
 }  // namespace lamina

@@ -17,7 +17,8 @@ namespace lamina {
 struct GenerateOptions {
   std::int64_t max_new_tokens = 128;
   SamplingOptions sampling;
-  bool stop_at_eos = true;  // at any of the model's eos_ids
+  bool stop_at_eos = true;          // at any of the model's eos_ids
+  bool keep_common_prefix = false;  // of the prompt, compute only what the generator does not hold already
 };
 
 enum class StopReason { eos, max_new_tokens, max_positions, callback };
@@ -43,7 +44,8 @@ class Generator {
   [[nodiscard]] std::span<const float> append(std::span<const std::int32_t> tokens);
   [[nodiscard]] std::int64_t length() const;  // tokens so far
 
-  // Starts anew with `prompt` and continues it. `on_token` sees each new token as it comes and returns false to stop.
+  // Starts anew with `prompt` (or keeps what it begins alike with, keep_common_prefix) and continues it. `on_token`
+  // sees each new token as it comes and returns false to stop.
   [[nodiscard]] Generated generate(std::span<const std::int32_t> prompt, const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token = {});
 
