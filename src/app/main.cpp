@@ -1,11 +1,11 @@
 #include "commands.hpp"
-#include "failure.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/failure.hpp>
 #include <lamina/base/text.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/config/command_line.hpp>

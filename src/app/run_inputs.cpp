@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/file.hpp>
 #include <lamina/data/tokenizer_identity.hpp>
 #include <lamina/ops/ops.hpp>
 #include <lamina/tokenizer/byte_tokenizer.hpp>
@@ -17,6 +18,7 @@ static_assert(no_label == ignored_label, "data and ops must agree on the label t
 TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& model_path) {
   namespace fs = std::filesystem;
   const bool automatic = setting == "auto";
+  if (automatic) require_model_folder(model_path);
   const fs::path path = automatic ? fs::path(model_path) / "tokenizer.json" : fs::path(setting);
   if (setting == "byte" || (automatic && !fs::exists(path))) {
     return {Tokenizer::byte(), true, "", "byte", automatic};

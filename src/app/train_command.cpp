@@ -15,6 +15,7 @@
 #include <thread>
 
 #include <lamina/backends/backend.hpp>
+#include <lamina/base/failure.hpp>
 #include <lamina/base/file.hpp>
 #include <lamina/base/log.hpp>
 #include <lamina/base/text.hpp>
@@ -252,10 +253,9 @@ int run_on_all_ranks(const mpi::Communicator& world, const std::exception_ptr& p
   } catch (const mpi::AgreedError& error) {
     if (world.rank() == 0) log_error(error.what());
     return static_cast<int>(error.code());
-  } catch (const Error& error) {
-    end_everywhere(world.rank(), error.what(), error.code());
-  } catch (const std::exception& error) {
-    end_everywhere(world.rank(), error.what(), ExitCode::internal);
+  } catch (...) {
+    const Failure failure = failure_of(std::current_exception());
+    end_everywhere(world.rank(), failure.message, failure.code);
   }
 }
 

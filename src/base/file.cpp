@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -58,6 +60,35 @@ std::string read_file(const std::filesystem::path& path) {
   out << in.rdbuf();
   if (in.bad()) throw DataError(one_line(fmt::format("cannot read {}", path.string()), std::strerror(errno)));
   return std::move(out).str();
+}
+
+namespace {
+
+// "org/name", where no folder `org` is here.
+bool reads_like_hub_id(const std::filesystem::path& path) {
+  const std::string text = path.string();
+  const std::size_t slash = text.find('/');
+  if (slash == 0 || slash == std::string::npos || slash + 1 == text.size() || text[0] == '.' || text[0] == '~')
+    return false;
+  const auto allowed = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_'; };
+  return std::ranges::all_of(text.substr(0, slash), allowed) && std::ranges::all_of(text.substr(slash + 1), allowed) &&
+         !std::filesystem::exists(path.parent_path());
+}
+
+}  // namespace
+
+void require_model_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder, error) || (error && error != std::errc::no_such_file_or_directory)) return;
+  const std::string name = folder.string();
+  if (!reads_like_hub_id(folder)) {
+    throw DataError(one_line(fmt::format("cannot read the model {}", name), "there is no such folder",
+                             "name the folder that holds its config.json"));
+  }
+  throw DataError(one_line(fmt::format("cannot read the model {}", name),
+                           "there is no such folder, and lamina downloads nothing from the Hugging Face hub",
+                           fmt::format("fetch it with `hf download {} --local-dir {}` and name the folder {}", name,
+                                       folder.filename().string(), folder.filename().string())));
 }
 
 void sync_path(const std::filesystem::path& path) {

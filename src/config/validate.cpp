@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include <lamina/base/check.hpp>
+#include <lamina/base/checked_product.hpp>
 #include <lamina/base/error.hpp>
 #include <lamina/config/parameter_groups.hpp>
 #include <lamina/config/step_range.hpp>
@@ -164,9 +165,29 @@ void check_timeline(Problems& problems, const RunConfig& config) {
   }
 }
 
+// Whether what the run counts (samples, tokens of a step, tokens in all) stays below 2^63.
+bool check_counts(Problems& problems, const RunConfig& config) {
+  const std::int64_t global = config.train.global_batch, length = config.data.seq_len;
+  const auto countable = [&](std::initializer_list<std::int64_t> sizes, const std::string& problem,
+                             const std::string& why, const std::string& fix) {
+    const bool fits = checked_product(sizes).has_value();
+    problems.unless(fits, problem, why + " cannot be counted (2^63 and more)", fix);
+    return fits;
+  };
+  if (length < 1 || config.train.steps < 1) return false;  // told already
+  return countable({global, length, sizeof(float)}, fmt::format("train.global_batch is {}", global),
+                   fmt::format("so many sequences of data.seq_len = {} tokens", length), "lower train.global_batch") &&
+         countable({config.train.steps, global, length}, fmt::format("train.steps is {}", config.train.steps),
+                   fmt::format("the tokens of so many steps of {} x {}", global, length), "lower train.steps") &&
+         countable({config.train.eval_sequences, length},
+                   fmt::format("train.eval_sequences is {}", config.train.eval_sequences),
+                   "the tokens of so many sequences", "lower train.eval_sequences");
+}
+
 void check_batch(Problems& problems, const RunConfig& config, std::int64_t ranks) {
   const std::int64_t global = config.train.global_batch, micro = config.train.micro_batch;
   if (global < 1 || micro < 1) return;  // told already
+  if (!check_counts(problems, config)) return;
   if (ranks > global) {
     problems.unless(false, fmt::format("{} ranks but train.global_batch is {}", ranks, global),
                     "some ranks would have no sequence",

@@ -1,6 +1,12 @@
 #include "activations.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include <lamina/base/checked_product.hpp>
+#include <lamina/base/error.hpp>
+
+#include <fmt/format.h>
 
 namespace lamina {
 namespace {
@@ -55,9 +61,15 @@ BlockScratch take_scratch(Arena& arena, const ModelConfig& config, const Activat
 }  // namespace
 
 TensorView Arena::take(std::int64_t rows, std::int64_t cols) {
-  constexpr std::int64_t alignment = 16;  // floats: one cache line
+  constexpr std::int64_t alignment = 16;                // floats: one cache line
+  constexpr std::int64_t most = std::int64_t{1} << 56;  // beyond any address space, and far from overflow
   const std::int64_t begin = used_;
-  used_ += (rows * cols + alignment - 1) / alignment * alignment;
+  const std::optional<std::int64_t> floats = checked_product({rows, cols});
+  if (!floats || *floats > most - used_) {
+    throw UsageError(one_line(fmt::format("activations of {} x {} numbers cannot be held", rows, cols),
+                              "no address space is so large", "lower the batch or the sequence length"));
+  }
+  used_ += (*floats + alignment - 1) / alignment * alignment;
   return {base_ == nullptr ? nullptr : base_ + begin, rows, cols};
 }
 

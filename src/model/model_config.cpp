@@ -46,6 +46,7 @@ ModelConfig parse_model_config(const std::string& json_text, const std::string& 
 }
 
 ModelConfig read_model_config(const std::filesystem::path& folder) {
+  require_model_folder(folder);
   const std::filesystem::path path = folder / "config.json";
   return parse_model_config(read_file(path), path.string());
 }

@@ -4,8 +4,10 @@
 #include "rope_table.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <lamina/base/check.hpp>
+#include <lamina/base/checked_product.hpp>
 #include <lamina/base/error.hpp>
 #include <lamina/model/model_runner.hpp>
 
@@ -17,9 +19,14 @@ namespace {
 ActivationLimits limits_of(const ModelConfig& config, std::int64_t max_sequences, std::int64_t max_seq_len,
                            bool training) {
   require(max_sequences >= 1 && max_seq_len >= 1, "a micro-batch holds tokens");
-  return {.tokens = max_sequences * max_seq_len,
+  const std::optional<std::int64_t> tokens = checked_product({max_sequences, max_seq_len});
+  if (!tokens) {
+    throw UsageError(one_line(fmt::format("{} sequences of {} tokens at once", max_sequences, max_seq_len),
+                              "so many tokens cannot be counted", "lower the batch or the sequence length"));
+  }
+  return {.tokens = *tokens,
           .rope_positions = config.position == PositionKind::rope ? max_seq_len : 0,
-          .head_rows = std::min(head_chunk, max_sequences * max_seq_len),
+          .head_rows = std::min(head_chunk, *tokens),
           .training = training};
 }
 

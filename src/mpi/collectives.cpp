@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
-#include <lamina/base/error.hpp>
+#include <lamina/base/failure.hpp>
 #include <lamina/mpi/check.hpp>
 
 #include <fmt/format.h>
@@ -80,12 +81,10 @@ void Communicator::agree(const std::function<void()>& work, std::string_view wha
     work();
   } catch (const PeerError&) {
     throw;  // the others cannot be reached: nothing to agree on
-  } catch (const Error& error) {
-    code = static_cast<std::int64_t>(error.code());
-    message = error.what();
-  } catch (const std::exception& error) {
-    code = static_cast<std::int64_t>(ExitCode::internal);
-    message = error.what();
+  } catch (...) {
+    Failure failure = failure_of(std::current_exception());
+    code = static_cast<std::int64_t>(failure.code);
+    message = std::move(failure.message);
   }
   const std::vector<std::int64_t> codes = all_gather(std::span(&code, 1), what);
   const auto failed = std::find_if(codes.begin(), codes.end(), [](std::int64_t c) { return c != 0; });

@@ -55,7 +55,8 @@ std::optional<std::int64_t> launched_tasks(const Lookup& environment) {
 namespace {
 
 constexpr const char* how_to_start =
-    "start with `srun --mpi=pmix` (`srun --mpi=list` shows what is built in) or with mpirun";
+    "start with `srun --mpi=pmix` (`srun --mpi=list` shows what is built in) or with mpirun; to start one "
+    "task on purpose inside an allocation of several: SLURM_NTASKS=1 lamina train ...";
 
 }  // namespace
 

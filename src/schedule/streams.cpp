@@ -34,18 +34,18 @@ class Streams::Impl {
  public:
   Impl(Streams& owner, bool overlap) : owner_(owner), overlap_(overlap) {
     if (!overlap) return;
-    for (std::size_t stream = 0; stream < stream_kinds; ++stream) {
-      if (stream != compute) threads_.emplace_back([this, stream] { serve(stream); });
+    try {
+      for (std::size_t stream = 0; stream < stream_kinds; ++stream) {
+        if (stream != compute) threads_.emplace_back([this, stream] { serve(stream); });
+      }
+    } catch (...) {  // the limits allow no further thread
+      end_threads();
+      throw;
     }
   }
-  ~Impl() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() { end_threads(); }
 
   void set_hooks(StreamHooks hooks) { hooks_ = std::move(hooks); }
 
@@ -84,6 +84,15 @@ class Streams::Impl {
   [[nodiscard]] std::span<const Interval> intervals() const { return intervals_; }
 
  private:
+  void end_threads() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   // The life of a thread.
   void serve(std::size_t stream) {
     for (std::uint64_t seen = 0;;) {

@@ -13,13 +13,20 @@ namespace {
 
 constexpr std::uint64_t most_buckets = 2'000'000;  // of a step: some hundred megabytes of schedule
 
-void refuse_tiny_buckets(const ScheduleShape& shape) {
-  std::uint64_t buckets = 0;
+// Before anything of that size is made.
+void refuse_endless_schedules(const ScheduleShape& shape) {
+  std::uint64_t buckets = 0;  // of a micro-step
   for (const ScheduledUnit& unit : shape.units) buckets += unit.buckets;
-  buckets *= shape.micro_steps;
-  if (buckets <= most_buckets) return;
-  throw UsageError(one_line(fmt::format("parallel.bucket_mb cuts the gradients of a step into {} buckets", buckets),
-                            fmt::format("a schedule holds at most {}", most_buckets), "raise parallel.bucket_mb"));
+  const std::uint64_t units = shape.units.size();
+  if (buckets <= most_buckets / shape.micro_steps) return;
+  if (units > most_buckets / shape.micro_steps) {
+    throw UsageError(one_line(fmt::format("train.global_batch makes {} micro-steps of a step", shape.micro_steps),
+                              fmt::format("a schedule holds at most {} for {} units", most_buckets / units, units),
+                              "lower train.global_batch, raise train.micro_batch or use more ranks"));
+  }
+  throw UsageError(one_line(
+      fmt::format("parallel.bucket_mb cuts the gradients of a step into {} x {} buckets", shape.micro_steps, buckets),
+      fmt::format("a schedule holds at most {}", most_buckets), "raise parallel.bucket_mb"));
 }
 
 ScheduleShape common_shape(const ModelPlan& plan, const StorePlan& store, const Mesh& mesh, bool overlap) {
@@ -56,7 +63,7 @@ ScheduleShape training_shape(const ModelPlan& plan, const StorePlan& store, cons
   shape.micro_steps = static_cast<std::size_t>(micro_steps);
   shape.reduce_last_only = store.local_sums;
   shape.finish = exchanges_once_a_step(store, mesh);
-  refuse_tiny_buckets(shape);
+  refuse_endless_schedules(shape);
   return shape;
 }
 

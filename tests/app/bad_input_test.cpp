@@ -62,6 +62,8 @@ TEST_F(BadInput, OfTheBatch) {
   expect_refusal(64, {"global_batch"}, "--train.global_batch 2");  // more ranks than sequences
   expect_refusal(64, {"global_batch"}, "--train.micro_batch 5");
   expect_refusal(64, {"seq_len", "64"}, "--data.seq_len 65");
+  expect_refusal(64, {"global_batch", "cannot be counted"}, "--train.global_batch 4611686018427387903");
+  expect_refusal(64, {"global_batch", "micro-steps"}, "--train.global_batch 1200000000000");
 }
 
 TEST_F(BadInput, OfTheConfigFile) {
@@ -79,6 +81,7 @@ TEST_F(BadInput, OfTheConfigFile) {
 
 TEST_F(BadInput, OfTheModel) {
   expect_refusal(65, {"nowhere"}, "--model.path " + path("nowhere"));
+  expect_refusal(65, {"nothing from the Hugging Face hub", "hf download org/name"}, "--model.path org/name");
   write_model("strange", {{"model_type", "mamba"}});
   expect_refusal(65, {"mamba"}, "--model.path " + path("strange"));
   write("strange/config.json", "{\"model_type\": \"llama\", ");
@@ -138,6 +141,8 @@ TEST_F(BadInput, SingletonsOfALargerJobAreRefused) {
   EXPECT_EQ(result.status, 64) << result.output;
   ASSERT_EQ(error_lines(result.output).size(), 1u) << result.output;
   EXPECT_NE(result.output.find("--mpi=pmix"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("SLURM_NTASKS=1 lamina train"), std::string::npos) << result.output;
+  EXPECT_EQ(run_command("SLURM_NTASKS=1 " + command).status, 0) << "as the message says";
 }
 
 TEST_F(BadInput, OfOtherCommands) {
@@ -148,6 +153,7 @@ TEST_F(BadInput, OfOtherCommands) {
       {"lamina generate --model " + path("nowhere") + " --prompt x", 65},
       {"lamina generate --model " + path("model") + " --prompt x", 65},
       {"lamina eval --model " + path("model"), 64},
+      {"lamina generate --model org/name --prompt x", 65},
       {"lamina-consolidate " + path("model") + " " + path("out"), 66},
       {"lamina-inspect " + path("nowhere"), 65}};
   for (const auto& [command, code] : commands) {

@@ -6,7 +6,16 @@
 namespace lamina::test {
 namespace {
 
-using Faults = ProgramTest;
+class Faults : public ProgramTest {
+ protected:
+  // Each rank behind a shell command that sets its limits.
+  [[nodiscard]] ProgramResult train_under(const std::string& limit, int ranks,
+                                          const std::string& arguments = "") const {
+    return run_command(std::string(LAMINA_MPIEXEC) + " " + std::to_string(ranks) + " sh -c '" + limit + "; exec " +
+                       program("lamina") + " train " + path("run.ini") + " --run.dir " + path("run") + " " + arguments +
+                       "'");
+  }
+};
 
 TEST_F(Faults, ARankKilledAndTheRunResumedWithAnotherNumberOfRanks) {
   const std::string arguments = "--train.steps 480 --checkpoint.every 20 --checkpoint.keep 0 --train.eval_every 60";
@@ -44,6 +53,22 @@ TEST_F(Faults, AFullDiskWhileSavingLeavesTheLastCheckpoint) {
   ASSERT_EQ(lines.size(), 1u) << result.output;
   EXPECT_NE(lines[0].find("No space left"), std::string::npos) << lines[0];
   EXPECT_NE(result.output.find("step_00000004"), std::string::npos) << "the last checkpoint stays\n" << result.output;
+}
+
+TEST_F(Faults, AFileSizeLimitInTheMiddleOfAShardIsAnUnwritableCheckpoint) {
+  const ProgramResult result = train_under("ulimit -f 64", 1);
+  EXPECT_EQ(result.status, 66) << result.output;
+  const auto lines = error_lines(result.output);
+  ASSERT_EQ(lines.size(), 1u) << result.output;
+  EXPECT_NE(lines[0].find("File too large"), std::string::npos) << lines[0];
+}
+
+TEST_F(Faults, AFileSizeLimitBelowTheSlotsIsRefusedBeforeTheFirstStep) {
+  const ProgramResult result = train_under("ulimit -f 64", 2);
+  EXPECT_EQ(result.status, 64) << result.output;
+  const auto lines = error_lines(result.output);
+  ASSERT_EQ(lines.size(), 1u) << result.output;
+  EXPECT_NE(lines[0].find("ulimit -f"), std::string::npos) << lines[0];
 }
 
 TEST_F(Faults, TooLittleSharedMemoryIsRefusedBeforeTheFirstStep) {

@@ -139,6 +139,12 @@ TEST(Runner, EvaluationNeedsLessMemory) {
 
 TEST(Runner, RefusesTooLongSequences) { EXPECT_THROW(Rig(gpt2_json(), 1, 301), UsageError); }
 
+TEST(Runner, RefusesBatchesThatNoAddressSpaceHolds) {
+  const ModelPlan plan = make_model_plan(parse_model_config(gpt2_json(), "config"));
+  for (const std::int64_t sequences : {std::int64_t{1} << 40, std::int64_t{1} << 61, std::int64_t{1} << 62})
+    EXPECT_THROW(static_cast<void>(ModelRunner::activation_bytes(plan, sequences, 1 << 20, true)), UsageError);
+}
+
 TEST(Runner, RefusesMisuse) {
   Rig rig(llama_json()), plain(llama_json(), 2, 9, false);
   const UnitVectors weights = random_weights(rig.plan, 0.3);

@@ -1,9 +1,11 @@
 // Streams of threads: order by events, parts, errors, hooks.
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <mutex>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include <lamina/base/error.hpp>
@@ -11,6 +13,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace lamina::test {
 namespace {
@@ -167,6 +170,30 @@ TEST(Streams, APartTooManyIsAnError) {
   Streams streams(true);
   EXPECT_THROW(streams.run(Program(step_schedule(shape_of(2, 2, 1, true))), work), InternalError);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need terabytes of address space
+TEST(Streams, AThreadThatCannotBeMadeIsAnErrorNotAnEnd) {
+  const auto ends = [] {
+    std::ifstream statm("/proc/self/statm");
+    rlim_t pages = 0;
+    statm >> pages;
+    rlimit stacks{};
+    ::getrlimit(RLIMIT_STACK, &stacks);
+    // Room for the stack of one thread, not of three.
+    const rlim_t limit = pages * 4096 + stacks.rlim_cur + stacks.rlim_cur / 2;
+    const rlimit set{limit, limit};
+    if (::setrlimit(RLIMIT_AS, &set) != 0) std::exit(9);
+    try {
+      const Streams streams(true);
+    } catch (const std::system_error& error) {
+      std::exit(error.code() == std::errc::resource_unavailable_try_again ? 0 : 1);
+    }
+    std::exit(2);
+  };
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(ends(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(Program, RefusesWaitsForTheFuture) {
   std::vector<Operation> operations(2);

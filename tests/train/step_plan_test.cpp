@@ -138,6 +138,18 @@ TEST(StepPlan, RefusesBucketsThatNoScheduleHolds) {
   EXPECT_THROW(static_cast<void>(training_shape(plan, store, mesh(), 1000, true)), UsageError);
 }
 
+TEST(StepPlan, RefusesMoreMicroStepsThanAScheduleHolds) {
+  const ModelPlan plan = plan_of(false, "layer");
+  for (const std::int64_t micro_steps : {std::int64_t{1} << 62, std::int64_t{1} << 61, std::int64_t{2'000'000}}) {
+    try {
+      static_cast<void>(training_shape(plan, store_of(plan), mesh(), micro_steps, true));
+      FAIL() << micro_steps;
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find("train.global_batch"), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(StepPlan, EvaluationOnlyGoesForward) {
   const ModelPlan plan = plan_of(true, "layer");
   for (const Operation& operation : step_schedule(evaluation_shape(plan, store_of(plan), mesh(), true))) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include <lamina/base/failure.hpp>
 #include <lamina/comm/fabric_registry.hpp>
 #include <lamina/mpi/check.hpp>
 #include <lamina/mpi/environment.hpp>
@@ -83,11 +84,8 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
+  return lamina::run_program([&] {
     run(argc, argv);
     return 0;
-  } catch (const lamina::Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return static_cast<int>(error.code());
-  }
+  });
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <lamina/base/build_info.hpp>
-#include <lamina/base/error.hpp>
+#include <lamina/base/failure.hpp>
 
 #include <fmt/format.h>
 
@@ -103,7 +103,7 @@ void run(const Options& o) {
 }  // namespace lamina::bench
 
 int main(int argc, char** argv) {
-  try {
+  return lamina::run_program([&] {
     const lamina::bench::Options options = lamina::bench::parse(argc, argv);
     if (options.help) {
       fmt::print("{}", lamina::bench::usage);
@@ -111,8 +111,5 @@ int main(int argc, char** argv) {
       lamina::bench::run(options);
     }
     return 0;
-  } catch (const lamina::Error& error) {
-    fmt::print(stderr, "lamina-bench-ops: {}\n", error.what());
-    return static_cast<int>(error.code());
-  }
+  });
 }

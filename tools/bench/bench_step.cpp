@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <lamina/backends/backend.hpp>
+#include <lamina/base/failure.hpp>
 #include <lamina/base/random.hpp>
 #include <lamina/comm/fabric_set.hpp>
 #include <lamina/config/argument_parser.hpp>
@@ -224,10 +225,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const lamina::Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return static_cast<int>(error.code());
-  }
+  return lamina::run_program([&] { return run(argc, argv); });
 }

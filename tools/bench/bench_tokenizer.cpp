@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <lamina/base/error.hpp>
+#include <lamina/base/failure.hpp>
 #include <lamina/base/file.hpp>
 #include <lamina/base/hash.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
@@ -71,14 +71,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: lamina-bench-tokenizer TOKENIZER TEXT [SECONDS]\n");
     return static_cast<int>(ExitCode::usage);
   }
-  try {
+  return run_program([&] {
     run(arguments[1], arguments[2], arguments.size() == 4 ? std::strtod(arguments[3], nullptr) : 2.0);
-  } catch (const Error& error) {
-    fmt::print(stderr, "lamina-bench-tokenizer: {}\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "lamina-bench-tokenizer: {}\n", error.what());
-    return static_cast<int>(ExitCode::internal);
-  }
-  return 0;
+    return 0;
+  });
 }

@@ -1,13 +1,11 @@
 // lamina-tokenize: text files to an HDF5 token set.
+#include "support/run_tool.hpp"
+
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <exception>
 #include <thread>
 
-#include <lamina/base/error.hpp>
 #include <lamina/base/text.hpp>
-#include <lamina/config/argument_parser.hpp>
 #include <lamina/data/tokenize_files.hpp>
 #include <lamina/data/tokenizer_identity.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
@@ -70,25 +68,7 @@ lamina::TokenizeRequest request_of(const Options& options) {
   return request;
 }
 
-int run(int count, const char* const* values) {
-  Options options;
-  lamina::ArgumentParser parser(
-      "lamina-tokenize",
-      "Turns text into an HDF5 token set for training. A .txt file is one document; each line of a .jsonl "
-      "file is one, with its text at \"text\" or a conversation at \"messages\".");
-  parser.example("lamina-tokenize --tokenizer byte --out train.h5 inputs/king_james_train.txt");
-  parser.example("lamina-tokenize --tokenizer MODEL_FOLDER --out chats.h5 inputs/chat.jsonl");
-  parser.option("tokenizer", options.tokenizer, "byte|PATH", "byte, or a tokenizer.json or its folder",
-                lamina::ArgumentParser::Need::required);
-  parser.option("out", options.out, "FILE.h5", "the token set to write", lamina::ArgumentParser::Need::required);
-  parser.option("threads", options.threads, "N", "threads that encode", lamina::IntegerRange{1, 4096});
-  parser.option("append-eos", options.append_eos, "end every document with the tokenizer's end-of-text token");
-  parser.choice("format", options.format, {"auto", "text", "jsonl"}, "what the inputs are; auto goes by their names");
-  parser.positionals("INPUT", options.inputs, "text to read: .txt or .jsonl", 1);
-  if (const auto text = parser.parse(lamina::argument_list(count, values))) {
-    fmt::print("{}", *text);
-    return 0;
-  }
+void tokenize(const Options& options) {
   lamina::TokenizeRequest request = request_of(options);
   const lamina::Tokenizer tokenizer = lamina::Tokenizer::named(options.tokenizer);
   ProgressLine line;
@@ -103,20 +83,24 @@ int run(int count, const char* const* values) {
     line.clear();
     throw;
   }
-  return 0;
 }
 
 }  // namespace
 
 int main(int count, char** values) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, like a full disk
-  try {
-    return run(count, values);
-  } catch (const lamina::Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return static_cast<int>(lamina::ExitCode::internal);
-  }
+  Options options;
+  lamina::ArgumentParser parser(
+      "lamina-tokenize",
+      "Turns text into an HDF5 token set for training. A .txt file is one document; each line of a .jsonl "
+      "file is one, with its text at \"text\" or a conversation at \"messages\".");
+  parser.example("lamina-tokenize --tokenizer byte --out train.h5 inputs/king_james_train.txt");
+  parser.example("lamina-tokenize --tokenizer MODEL_FOLDER --out chats.h5 inputs/chat.jsonl");
+  parser.option("tokenizer", options.tokenizer, "byte|PATH", "byte, or a tokenizer.json or its folder",
+                lamina::ArgumentParser::Need::required);
+  parser.option("out", options.out, "FILE.h5", "the token set to write", lamina::ArgumentParser::Need::required);
+  parser.option("threads", options.threads, "N", "threads that encode", lamina::IntegerRange{1, 4096});
+  parser.option("append-eos", options.append_eos, "end every document with the tokenizer's end-of-text token");
+  parser.choice("format", options.format, {"auto", "text", "jsonl"}, "what the inputs are; auto goes by their names");
+  parser.positionals("INPUT", options.inputs, "text to read: .txt or .jsonl", 1);
+  return lamina::run_tool(count, values, parser, [&] { tokenize(options); });
 }

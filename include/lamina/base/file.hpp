@@ -13,6 +13,10 @@ namespace lamina {
 // The whole content. Throws DataError naming the path and the system's reason.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
+// Throws DataError when there is no such folder of a model. A name that reads like one of the Hugging Face hub
+// ("org/name") is told from a path: nothing is downloaded, and the message says how to fetch it.
+void require_model_folder(const std::filesystem::path& folder);
+
 // Writes to a temporary name beside `path`, fsyncs, renames, fsyncs the folder. Throws Error with `code` naming path
 // and reason; the old content, if any, is then still there.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content, ExitCode code);

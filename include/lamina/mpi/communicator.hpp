@@ -85,7 +85,7 @@ class Communicator {
 
   // Runs `work` on every rank; when it throws an Error on any, every rank throws AgreedError with the lowest such
   // rank's code and message (with "rank R on HOST: " before it when it was not everybody's). Other exceptions become
-  // InternalError.
+  // what failure_of() makes of them.
   void agree(const std::function<void()>& work, std::string_view what) const;
 
  private:

@@ -1,5 +1,6 @@
 #include "slot_memory.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
 #ifndef MADV_POPULATE_WRITE
@@ -91,9 +93,26 @@ GradientCounters& SlotMemory::gradient_counters(int slot) const {
   return reinterpret_cast<GradientCounters*>(after_parameters)[slot];
 }
 
+namespace {
+
+// Shared memory is files: the largest window must fit under the limit of a file's size.
+void require_file_size(const SlotPlan& plan, std::size_t ranks) {
+  rlimit limit{};
+  if (ranks < 2 || ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  const std::uint64_t need =
+      std::max(parameter_bytes(plan) + 2 * page, static_cast<std::uint64_t>(ranks) * (gradient_bytes(plan) + 2 * page));
+  if (need <= limit.rlim_cur) return;
+  throw UsageError(one_line(fmt::format("ulimit -f allows files of {}", human_bytes(limit.rlim_cur)),
+                            fmt::format("the slots that a node's ranks share are files of {}", human_bytes(need)),
+                            "raise ulimit -f, as to unlimited"));
+}
+
+}  // namespace
+
 void require_shared_memory(const mpi::Communicator& world, const Topology& topology, const SlotPlan& plan) {
   world.agree(
       [&] {
+        require_file_size(plan, topology.ranks_of_node(topology.node()).size());
         const std::string& host = topology.host_of(topology.rank());
         std::uint64_t need = 0;
         for (int rank = 0; rank < topology.world_size(); ++rank) {
