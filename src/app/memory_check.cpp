@@ -6,10 +6,27 @@
 #include <lamina/base/error.hpp>
 #include <lamina/base/host_memory.hpp>
 #include <lamina/base/text.hpp>
+#include <lamina/model/model_runner.hpp>
+#include <lamina/optim/optimizer.hpp>
 
 #include <fmt/format.h>
 
 namespace lamina {
+
+RankMemory planned_memory(const RunConfig& config, const ModelPlan& plan, const StorePlan& store, const Mesh& mesh,
+                          SumOrder order) {
+  RankMemory memory;
+  memory.shards = state_bytes(store, mesh) + update_needs(config.optim, store, mesh).bytes;
+  memory.activations = ModelRunner::activation_bytes(plan, config.train.micro_batch, config.data.seq_len, true);
+  memory.node_slots = slot_bytes_of_node(store, mesh, order);
+  for (const UnitSpec& unit : plan.units) {
+    const auto bytes = static_cast<std::uint64_t>(unit.elements()) * sizeof(float);
+    if (bytes <= memory.largest_unit_bytes) continue;
+    memory.largest_unit = unit.name;
+    memory.largest_unit_bytes = bytes;
+  }
+  return memory;
+}
 
 void require_memory(const mpi::Communicator& world, const Topology& topology, const RankMemory& memory) {
   const auto own = static_cast<std::int64_t>(memory.shards + memory.activations);

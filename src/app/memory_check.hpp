@@ -4,7 +4,11 @@
 #include <cstdint>
 #include <string>
 
+#include <lamina/config/run_config.hpp>
+#include <lamina/model/model_plan.hpp>
 #include <lamina/mpi/communicator.hpp>
+#include <lamina/shard/store_plan.hpp>
+#include <lamina/topology/mesh.hpp>
 #include <lamina/topology/topology.hpp>
 
 namespace lamina {
@@ -15,6 +19,10 @@ struct RankMemory {
   std::string largest_unit;      // for the message
   std::uint64_t largest_unit_bytes = 0;
 };
+
+// Of the mesh's own rank. `store.units` are the plan's.
+[[nodiscard]] RankMemory planned_memory(const RunConfig& config, const ModelPlan& plan, const StorePlan& store,
+                                        const Mesh& mesh, SumOrder order);
 
 // Throws AgreedError (usage) with the numbers when some host has less than its ranks need together. Collective.
 void require_memory(const mpi::Communicator& world, const Topology& topology, const RankMemory& memory);

@@ -1,19 +1,16 @@
 // `lamina plan`: what a run would do, from the config alone, without starting it.
 #include "commands.hpp"
+#include "plan_report.hpp"
 #include "plan_simulation.hpp"
+#include "run_inputs.hpp"
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
-#include <lamina/base/text.hpp>
-#include <lamina/comm/traffic.hpp>
+#include <lamina/backends/backend.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/config/command_line.hpp>
-#include <lamina/config/validate.hpp>
-#include <lamina/model/model_config.hpp>
-#include <lamina/model/model_runner.hpp>
-#include <lamina/optim/optimizer.hpp>
-#include <lamina/shard/flat_layout.hpp>
 #include <lamina/train/step_plan.hpp>
 
 #include <fmt/format.h>
@@ -24,20 +21,38 @@ namespace {
 
 struct PlanArguments {
   std::int64_t ranks = 1, nodes = 1;
-  bool tensors = false, simulate = false;
+  double memory_gib = 0;
+  bool tensors = false, simulate = false, without_data = false;
   SimulationRates rates;
 };
 
+ArgumentParser own_parser(PlanArguments& own) {
+  ArgumentParser parser("lamina plan", "");
+  parser.option("ranks", own.ranks, "N", "ranks to plan for", {1, 1'000'000});
+  parser.option("nodes", own.nodes, "N", "nodes they are on", {1, 1'000'000});
+  parser.option("memory_gib", own.memory_gib, "X", "memory of a node; 0: what this machine has left");
+  parser.flag("without_data", own.without_data, "do not open the data and the tokenizer: they are not on this machine");
+  parser.flag("tensors", own.tensors, "list the tensors of each unit, with their shapes and offsets");
+  parser.flag("simulate", own.simulate,
+              "time a micro-step with and without overlap, and over sizes of reduction buckets, assuming");
+  parser.option("gather_gbs", own.rates.gather_gbs, "X", "GB/s that reach a rank in a gather");
+  parser.option("reduce_gbs", own.rates.reduce_gbs, "X", "GB/s that reach a rank in a reduction");
+  parser.option("latency_us", own.rates.latency_us, "X", "microseconds that each message costs besides");
+  parser.option("gflops", own.rates.gflops, "X", "GFLOP/s of a rank");
+  return parser;
+}
+
 // Moves plan's own options, with their values, out of `arguments`; the rest are train's.
 std::vector<std::string> extract_own(std::vector<std::string>& arguments) {
-  const std::vector<std::string_view> valued{"--ranks",      "--nodes",      "--gather_gbs",
+  const std::vector<std::string_view> valued{"--ranks",      "--nodes",      "--memory_gib", "--gather_gbs",
                                              "--reduce_gbs", "--latency_us", "--gflops"};
+  const std::vector<std::string_view> flags{"--without_data", "--tensors", "--simulate"};
   std::vector<std::string> mine, rest;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     const std::string_view name = std::string_view(word).substr(0, word.find('='));
     const bool takes_value = std::ranges::find(valued, name) != valued.end();
-    const bool is_mine = takes_value || name == "--tensors" || name == "--simulate";
+    const bool is_mine = takes_value || std::ranges::find(flags, name) != flags.end();
     (is_mine ? mine : rest).push_back(word);
     if (takes_value && name == word && i + 1 < arguments.size()) mine.push_back(arguments[++i]);
   }
@@ -47,23 +62,46 @@ std::vector<std::string> extract_own(std::vector<std::string>& arguments) {
 
 PlanArguments take_own(std::vector<std::string>& arguments) {
   PlanArguments own;
-  ArgumentParser parser("lamina plan", "");
-  parser.option("ranks", own.ranks, "N", "", {1, 1'000'000});
-  parser.option("nodes", own.nodes, "N", "", {1, 1'000'000});
-  parser.flag("tensors", own.tensors, "");
-  parser.flag("simulate", own.simulate, "");
-  parser.option("gather_gbs", own.rates.gather_gbs, "X", "");
-  parser.option("reduce_gbs", own.rates.reduce_gbs, "X", "");
-  parser.option("latency_us", own.rates.latency_us, "X", "");
-  parser.option("gflops", own.rates.gflops, "X", "");
+  ArgumentParser parser = own_parser(own);
   static_cast<void>(parser.parse(extract_own(arguments)));
   for (const char* rate : {"gather_gbs", "reduce_gbs", "latency_us", "gflops"}) {
     if (parser.given(rate) && !own.simulate)
       throw UsageError(one_line(fmt::format("--{} changes nothing", rate), "it is a rate of the simulation",
                                 "add --simulate or leave it out"));
   }
+  if (own.memory_gib < 0 || own.memory_gib > 1e9) {
+    throw UsageError(one_line(fmt::format("--memory_gib is {}", own.memory_gib), "it is the memory of one node in GiB",
+                              "give a number such as 512"));
+  }
   check_rates(own.rates);
   return own;
+}
+
+RunHelp plan_help() {
+  PlanArguments defaults;
+  return {
+      "Units, memory and traffic of a run, checked as train would check it, without starting it. CONFIG may also be "
+      "a model folder (or a run folder, whose config.ini is taken): then no data are needed.",
+      own_parser(defaults).options_text(),
+      {"lamina plan inputs/small.ini --ranks 8 --nodes 2",
+       "lamina plan inputs/small_llama --ranks 16 --nodes 4 --memory_gib 256",
+       "lamina plan inputs/small.ini --ranks 8 --parallel.strategy hybrid --nodes 2 --simulate"}};
+}
+
+// What CONFIG names: also a model folder or a run folder. A model alone says nothing of batches: each of the `ranks`
+// gets a sequence.
+RunConfig load_planned(const std::filesystem::path& path, std::int64_t ranks) {
+  if (!std::filesystem::is_directory(path)) return load_run_config(path);
+  if (std::filesystem::exists(path / "config.ini")) return load_run_config(path / "config.ini");
+  if (!std::filesystem::exists(path / "config.json")) {
+    throw UsageError(one_line(fmt::format("cannot plan for the folder {}", path.string()),
+                              "it holds neither a config.ini nor a config.json",
+                              "name a config file, a run folder or a model folder"));
+  }
+  RunConfig config;
+  config.model.path = path.string();
+  config.train.global_batch = ranks;
+  return config;
 }
 
 Topology planned_topology(const PlanArguments& plan) {
@@ -80,100 +118,33 @@ Topology planned_topology(const PlanArguments& plan) {
   return {0, nodes, hosts};
 }
 
-std::int64_t micro_steps_of(const RunConfig& config, const Topology& topology) {
-  return config.train.global_batch / (config.train.micro_batch * topology.world_size());
-}
-
-// The last two columns: of a whole step.
-void print_units(const RunConfig& config, const ModelPlan& plan, const StorePlan& store, const Mesh& mesh,
-                 bool tensors) {
-  const Topology& topology = mesh.world();
-  const std::vector<UnitTraffic> traffic =
-      traffic_of(training_shape(plan, store, mesh, micro_steps_of(config, topology), config.parallel.overlap));
-  fmt::print("{:<14} {:>8} {:>14} {:>12} {:>12} {:>9} {:>9}\n", "unit", "tensors", "parameters", "full", "a shard",
-             "gathers", "buckets");
-  for (std::size_t unit = 0; unit < plan.units.size(); ++unit) {
-    const FlatLayout layout(plan.units[unit], topology.world_size());
-    fmt::print("{:<14} {:>8} {:>14} {:>12} {:>12} {:>9} {:>9}\n", plan.units[unit].name,
-               plan.units[unit].tensors.size(), layout.elements(),
-               human_bytes(static_cast<std::uint64_t>(layout.padded_elements()) * sizeof(float)),
-               human_bytes(static_cast<std::uint64_t>(layout.block_elements()) * sizeof(float)), traffic[unit].gathers,
-               traffic[unit].buckets);
-    for (std::size_t i = 0; tensors && i < plan.units[unit].tensors.size(); ++i) {
-      const TensorSpec& tensor = plan.units[unit].tensors[i];
-      std::string shape, names = tensor.name;
-      for (const std::int64_t extent : tensor.shape) shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
-      for (const std::string& alias : tensor.aliases) names += " = " + alias;
-      fmt::print("    {:<52} {:>16} at {:>12}{}\n", names, shape, layout.tensor_offset(i),
-                 tensor.decay ? "" : "  no decay");
-    }
-  }
-}
-
-void print_step(const RunConfig& config, const ModelPlan& plan, const StorePlan& store, const Mesh& mesh,
-                SumOrder order) {
-  const Topology& topology = mesh.world();
-  const std::int64_t micro_steps = micro_steps_of(config, topology);
-  const double tokens = static_cast<double>(config.train.global_batch * config.data.seq_len);
-  fmt::print("\nstep: {} tokens in {} micro-step(s), {:.3g} floating-point operations (6N + 6Lhs)\n", tokens,
-             micro_steps, flops_per_token(plan.config, config.data.seq_len) * tokens);
-  const std::string moments =
-      store.second.empty() ? fmt::format("{} moment(s)", store.moments) : "a moment and for some tensors a second";
-  fmt::print("memory of a rank: {} of shards (parameters, {}, {}gradient sums), {} of activations\n",
-             human_bytes(state_bytes(store, topology.world_size())), moments, store.ema ? "averaged weights, " : "",
-             human_bytes(ModelRunner::activation_bytes(plan, config.train.micro_batch, config.data.seq_len, true)));
-  const UpdateNeeds update = update_needs(config.optim, store, mesh);
-  if (update.most_bytes > 0) {
-    fmt::print("                  and {} to orthogonalise matrices (on the rank that needs most)\n",
-               human_bytes(update.most_bytes));
-  }
-  fmt::print("memory of a node: {} of slots for gathered units and gradients\n",
-             human_bytes(slot_bytes_of_node(store, mesh, order)));
-  fmt::print(
-      "sent to other nodes by a rank in a step: {} (sums in {} order)\n",
-      human_bytes(sizeof(float) * (floats_sent_by_step(plan, store, mesh, order, micro_steps) + update.floats_sent)),
-      order == SumOrder::rank ? "rank" : "hierarchical");
-}
-
-void print_help(const std::string& of_train) {
-  const SimulationRates rates;
-  fmt::print(
-      "{}\nOptions of plan itself:\n"
-      "  --ranks N   ranks to plan for (default 1)\n"
-      "  --nodes N   nodes they are on (default 1)\n"
-      "  --tensors   list the tensors of each unit, with their shapes and offsets\n"
-      "  --simulate  time a micro-step with and without overlap, and over sizes of reduction buckets, assuming\n"
-      "  --gather_gbs X   GB/s that reach a rank in a gather (default {:g})\n"
-      "  --reduce_gbs X   GB/s that reach a rank in a reduction (default {:g})\n"
-      "  --latency_us X   microseconds that each message costs besides (default {:g})\n"
-      "  --gflops X       GFLOP/s of a rank (default {:g})\n",
-      of_train, rates.gather_gbs, rates.reduce_gbs, rates.latency_us, rates.gflops);
-}
-
 }  // namespace
 
 int plan_command(std::vector<std::string> arguments) {
   const PlanArguments own = take_own(arguments);
-  const RunArguments run = parse_run_arguments("lamina plan", arguments);
+  const RunArguments run = parse_run_arguments("lamina plan", arguments, plan_help(),
+                                               [&](const auto& path) { return load_planned(path, own.ranks); });
   if (run.print_instead) {
-    print_help(*run.print_instead);
+    std::fputs(run.print_instead->c_str(), stdout);
     return 0;
   }
-  check_config(run.config, own.ranks);
+  const bool no_data = own.without_data || run.config.data.train.empty();
+  const RunInputs inputs = read_run_inputs(run.config, own.ranks, no_data ? NeedsData::no : NeedsData::yes);
+  static_cast<void>(make_backend(run.config.compute.backend, 1));  // refuses what this build does not contain
   const Topology topology = planned_topology(own);
-  const ModelPlan plan =
-      make_model_plan(read_model_config(run.config.model.path), parse_unit_rule(run.config.parallel.units));
   const SumOrder order = sum_order(run.config.reduction, topology);
-  StorePlan store = make_store_plan(run.config.parallel, store_units(plan), topology, order);
+  StorePlan store = make_store_plan(run.config.parallel, store_units(inputs.plan), topology, order);
   plan_state(store, run.config.optim);
-  static_cast<void>(make_optimizer(run.config.optim, plan.units));  // refuses groups that match nothing
   const Mesh mesh(topology, store.shard_size);
-  fmt::print("{} on {} rank(s), {} node(s), strategy {}, shard groups of {}, prefetch {}\n\n", run.config.model.path,
+  fmt::print("{} on {} rank(s), {} node(s), strategy {}, shard groups of {}, prefetch {}\n", run.config.model.path,
              own.ranks, own.nodes, name_of(run.config.parallel.strategy), mesh.shard_size(),
              run.config.parallel.prefetch);
-  print_units(run.config, plan, store, mesh, own.tensors);
-  print_step(run.config, plan, store, mesh, order);
-  if (own.simulate) print_simulation(own.rates, run.config, plan, store, mesh);
+  fmt::print("{}\n\n", no_data ? "data: not looked at" : inputs.data->description());
+  const PlannedRun planned{run.config, inputs.plan, store, mesh, order};
+  print_units(planned, own.tensors);
+  print_step(planned);
+  print_memory(planned, static_cast<std::uint64_t>(own.memory_gib * 1024 * 1024 * 1024));
+  if (own.simulate) print_simulation(own.rates, run.config, inputs.plan, store, mesh);
   return 0;
 }
 

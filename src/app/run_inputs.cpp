@@ -6,6 +6,7 @@
 #include <lamina/base/error.hpp>
 #include <lamina/base/file.hpp>
 #include <lamina/data/tokenizer_identity.hpp>
+#include <lamina/model/model_config.hpp>
 #include <lamina/ops/ops.hpp>
 #include <lamina/tokenizer/byte_tokenizer.hpp>
 
@@ -50,6 +51,24 @@ std::vector<SideFile> travelling_files(const std::string& model_path, const Toke
     if (belongs_to_tokenizer(file)) files.push_back(std::move(file));
   }
   return files;
+}
+
+RunInputs read_run_inputs(const RunConfig& config, std::int64_t ranks, NeedsData needs_data) {
+  check_config(config, ranks, needs_data);
+  const ModelConfig model = read_model_config(config.model.path);
+  if (config.data.seq_len > model.max_positions) {
+    throw UsageError(one_line(fmt::format("data.seq_len is {}", config.data.seq_len),
+                              fmt::format("the model has {} positions", model.max_positions), "lower data.seq_len"));
+  }
+  RunInputs inputs;
+  inputs.plan = make_model_plan(model, parse_unit_rule(config.parallel.units));
+  inputs.optimizer = make_optimizer(config.optim, inputs.plan.units);
+  inputs.model_json = read_file(std::filesystem::path(config.model.path) / "config.json");
+  if (needs_data == NeedsData::no) return inputs;
+  const TokenizerChoice choice = choose_tokenizer(config.data.tokenizer, config.model.path);
+  inputs.data = std::make_unique<RunData>(config, model, choice);
+  inputs.side_files = travelling_files(config.model.path, choice, *inputs.data);
+  return inputs;
 }
 
 MicroBatch view_of(const TokenBatch& batch) {

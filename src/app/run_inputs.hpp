@@ -8,9 +8,11 @@
 
 #include <lamina/checkpoint/transaction.hpp>
 #include <lamina/config/run_config.hpp>
+#include <lamina/config/validate.hpp>
 #include <lamina/data/batch.hpp>
 #include <lamina/data/token_mixture.hpp>
 #include <lamina/model/model_plan.hpp>
+#include <lamina/optim/optimizer.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
 #include <lamina/train/trainer.hpp>
 
@@ -55,6 +57,19 @@ class RunData {
 // tokenizer travels when it is only assumed and the data do not confirm it.
 [[nodiscard]] std::vector<SideFile> travelling_files(const std::string& model_path, const TokenizerChoice& choice,
                                                      const RunData& data);
+
+// Everything that a run reads before it takes memory.
+struct RunInputs {
+  ModelPlan plan;
+  std::unique_ptr<Optimizer> optimizer;
+  std::string model_json;
+  std::unique_ptr<RunData> data;  // none with NeedsData::no
+  std::vector<SideFile> side_files;
+};
+// Reads and checks it all, as `ranks` ranks would: what is wrong with files and settings shows here. With NeedsData::no
+// neither data nor tokenizer is opened. Throws UsageError and DataError.
+[[nodiscard]] RunInputs read_run_inputs(const RunConfig& config, std::int64_t ranks,
+                                        NeedsData needs_data = NeedsData::yes);
 
 // A filled batch as the model takes it; valid as long as `batch` is not changed.
 [[nodiscard]] MicroBatch view_of(const TokenBatch& batch);

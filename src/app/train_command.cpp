@@ -16,13 +16,10 @@
 
 #include <lamina/backends/backend.hpp>
 #include <lamina/base/failure.hpp>
-#include <lamina/base/file.hpp>
 #include <lamina/base/log.hpp>
 #include <lamina/base/text.hpp>
 #include <lamina/comm/fabric_set.hpp>
 #include <lamina/config/command_line.hpp>
-#include <lamina/config/validate.hpp>
-#include <lamina/model/model_config.hpp>
 #include <lamina/mpi/environment.hpp>
 #include <lamina/shard/weight_store.hpp>
 #include <lamina/topology/discover.hpp>
@@ -72,19 +69,12 @@ class TrainRun {
   void read_inputs() {
     world_.agree(
         [&] {
-          check_config(config_, world_.size());
-          const ModelConfig model = read_model_config(config_.model.path);
-          if (config_.data.seq_len > model.max_positions) {
-            throw UsageError(one_line(fmt::format("data.seq_len is {}", config_.data.seq_len),
-                                      fmt::format("the model has {} positions", model.max_positions),
-                                      "lower data.seq_len"));
-          }
-          plan_.emplace(make_model_plan(model, parse_unit_rule(config_.parallel.units)));
-          optimizer_ = make_optimizer(config_.optim, plan_->units);
-          model_json_ = read_file(std::filesystem::path(config_.model.path) / "config.json");
-          const TokenizerChoice choice = choose_tokenizer(config_.data.tokenizer, config_.model.path);
-          data_ = std::make_unique<RunData>(config_, model, choice);
-          side_files_ = travelling_files(config_.model.path, choice, *data_);
+          RunInputs inputs = read_run_inputs(config_, world_.size());
+          plan_.emplace(std::move(inputs.plan));
+          optimizer_ = std::move(inputs.optimizer);
+          model_json_ = std::move(inputs.model_json);
+          data_ = std::move(inputs.data);
+          side_files_ = std::move(inputs.side_files);
         },
         "the reading of config, model and data");
     world_.agree(
@@ -118,7 +108,7 @@ class TrainRun {
     const Mesh mesh(topology, store_plan_->shard_size);
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
     report_plan(mesh, order);
-    require_memory(world_, topology, planned_memory(mesh, order));
+    require_memory(world_, topology, planned_memory(config_, *plan_, *store_plan_, mesh, order));
     store_ = make_weight_store(*store_plan_, *backend_.device, *fabrics_);
     world_.agree([&] { optimizer_->prepare(*store_, *backend_.device); }, "the optimizer's memory");
     world_.agree(
@@ -128,20 +118,6 @@ class TrainRun {
         },
         "the memory for activations");
     checkpointer_ = std::make_unique<Checkpointer>(world_, *store_, config_, model_json_, side_files_);
-  }
-
-  [[nodiscard]] RankMemory planned_memory(const Mesh& mesh, SumOrder order) const {
-    RankMemory memory;
-    memory.shards = state_bytes(*store_plan_, mesh) + update_needs(config_.optim, *store_plan_, mesh).bytes;
-    memory.activations = ModelRunner::activation_bytes(*plan_, config_.train.micro_batch, config_.data.seq_len, true);
-    memory.node_slots = slot_bytes_of_node(*store_plan_, mesh, order);
-    for (const UnitSpec& unit : plan_->units) {
-      const auto bytes = static_cast<std::uint64_t>(unit.elements()) * sizeof(float);
-      if (bytes <= memory.largest_unit_bytes) continue;
-      memory.largest_unit = unit.name;
-      memory.largest_unit_bytes = bytes;
-    }
-    return memory;
   }
 
   void report_plan(const Mesh& mesh, SumOrder order) const {

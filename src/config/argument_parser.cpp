@@ -154,7 +154,7 @@ std::string ArgumentParser::usage_line() const {
   return line;
 }
 
-std::string ArgumentParser::help() const {
+std::vector<detail::HelpRow> ArgumentParser::rows() const {
   std::vector<detail::HelpRow> rows;
   for (const Positional& positional : positionals_) rows.push_back({positional.value_name, positional.explanation});
   for (const Option& option : options_) {
@@ -165,6 +165,13 @@ std::string ArgumentParser::help() const {
     rows.push_back(
         {fmt::format("--{}{}{}", option.name, option.value_name.empty() ? "" : " ", option.value_name), text});
   }
+  return rows;
+}
+
+std::string ArgumentParser::options_text() const { return detail::help_rows(rows()); }
+
+std::string ArgumentParser::help() const {
+  std::vector<detail::HelpRow> rows = this->rows();
   rows.push_back({"--help, -h", "print this text"});
   rows.push_back({"--version", "print version and build facts"});
   return fmt::format("{}\n\n{}\n\n{}{}", detail::wrap(summary_, 0), usage_line(), detail::examples_text(examples_),

@@ -30,15 +30,15 @@ void at_least(Problems& problems, const char* name, std::int64_t value, std::int
                   fmt::format("set {} to {} or more", name, lowest));
 }
 
-void check_presence(Problems& problems, const RunConfig& config) {
+void check_presence(Problems& problems, const RunConfig& config, NeedsData needs_data) {
   problems.unless(!config.run.dir.empty(), "run.dir is empty", "the run has nowhere to write",
                   "set run.dir to a folder");
   problems.unless(!config.run.resume.empty(), "run.resume is empty", "it must be auto, never or a checkpoint",
                   "set run.resume to auto");
   problems.unless(!config.model.path.empty(), "model.path is empty", "the run needs a model",
                   "set model.path to a Hugging Face folder");
-  problems.unless(!config.data.train.empty(), "data.train is empty", "the run needs training data",
-                  "set data.train to a token file, a .txt or a .jsonl file");
+  problems.unless(needs_data == NeedsData::no || !config.data.train.empty(), "data.train is empty",
+                  "the run needs training data", "set data.train to a token file, a .txt or a .jsonl file");
   problems.unless(!config.data.tokenizer.empty(), "data.tokenizer is empty", "it must be auto, byte or a path",
                   "set data.tokenizer to auto");
   problems.unless(config.train.eval_every == 0 || !config.data.validation.empty(),
@@ -202,10 +202,10 @@ void check_batch(Problems& problems, const RunConfig& config, std::int64_t ranks
 
 }  // namespace
 
-std::vector<std::string> config_problems(const RunConfig& config, std::int64_t world_size) {
+std::vector<std::string> config_problems(const RunConfig& config, std::int64_t world_size, NeedsData needs_data) {
   require(world_size >= 1, "a world has at least one rank");
   Problems problems;
-  check_presence(problems, config);
+  check_presence(problems, config, needs_data);
   check_ranges(problems, config);
   check_loss(problems, config.train);
   check_optim(problems, config);
@@ -218,8 +218,8 @@ std::vector<std::string> config_problems(const RunConfig& config, std::int64_t w
   return problems.take();
 }
 
-void check_config(const RunConfig& config, std::int64_t world_size) {
-  const std::vector<std::string> problems = config_problems(config, world_size);
+void check_config(const RunConfig& config, std::int64_t world_size, NeedsData needs_data) {
+  const std::vector<std::string> problems = config_problems(config, world_size, needs_data);
   if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "\n")));
 }
 

@@ -50,22 +50,75 @@ TEST_F(PlanProgram, ListsUnitsAndTensors) {
   const std::string units = plan("--ranks 4 --nodes 2");
   EXPECT_THAT(row(units, "unit"), testing::Contains("gathers"));
   // A block of the fixture's model: (24 + 2 x 8) x 24 + 24 x 24 + 3 x 24 x 40 + 2 x 24.
-  for (const char* block : {"layers.0", "layers.1", "layers.2"}) {
-    const auto words = row(units, block);
-    ASSERT_GE(words.size(), 3u);
-    EXPECT_EQ(words[0], "9");
-    EXPECT_EQ(words[1], "4464");
-    // A step of 3 micro-steps (12 sequences, 4 ranks): forward and backward; one bucket each.
-    EXPECT_EQ(words[words.size() - 2], "6");
-    EXPECT_EQ(words.back(), "3");
-  }
-  EXPECT_EQ(row(units, "head").at(1), std::to_string(257 * 24 + 24));
+  const auto words = row(units, "layers.0 to 2");  // alike: one row
+  ASSERT_GE(words.size(), 5u);
+  EXPECT_EQ(words[0], "3");
+  EXPECT_EQ(words[1], "9");
+  EXPECT_EQ(words[2], "4464");
+  // A step of 3 micro-steps (12 sequences, 4 ranks): forward and backward; one bucket each.
+  EXPECT_EQ(words[words.size() - 2], "6");
+  EXPECT_EQ(words.back(), "3");
+  EXPECT_EQ(row(units, "head").at(2), std::to_string(257 * 24 + 24));
+  const auto total = row(units, "total");
+  EXPECT_EQ(total.at(0), "4");
+  EXPECT_EQ(total.at(2), std::to_string(3 * 4464 + 257 * 24 + 24));
   EXPECT_THAT(units, Not(HasSubstr("q_proj")));
   EXPECT_THAT(units, Not(HasSubstr("simulated")));
   const std::string tensors = plan("--tensors");
   EXPECT_THAT(tensors, HasSubstr("model.layers.2.self_attn.q_proj.weight"));
   EXPECT_THAT(tensors, HasSubstr("40 x 24"));
   EXPECT_THAT(tensors, HasSubstr("lm_head.weight"));  // the tied tensor's second name
+}
+
+TEST_F(PlanProgram, WhatIsWholeIsNotGathered) {
+  for (const char* strategy : {"no_shard", "shard_optimizer"}) {
+    const auto words = row(plan(std::string("--ranks 4 --parallel.strategy ") + strategy), "layers.0 to 2");
+    ASSERT_EQ(words.size(), 9u);  // sizes are two words
+    EXPECT_EQ(words[3] + words[4], words[5] + words[6]) << "the full unit lies on each rank";
+    EXPECT_EQ(words[7], "0");
+    EXPECT_EQ(words[8], "3");
+  }
+  const auto alone = row(plan("--ranks 1"), "layers.0 to 2");
+  EXPECT_EQ(alone.at(7), "0");
+  EXPECT_EQ(alone.at(8), "0");
+}
+
+TEST_F(PlanProgram, SaysWhetherTheMemoryIsThere) {
+  const std::string enough = plan("--ranks 4 --nodes 2 --memory_gib 8");
+  EXPECT_THAT(enough, HasSubstr("enough: a node has 8.00 GiB"));
+  EXPECT_THAT(enough, HasSubstr("memory of a node: 2 rank(s) x"));
+  EXPECT_THAT(plan("--ranks 4 --memory_gib 0.00001"), HasSubstr("NOT enough: a node has 10.5 KiB"));
+  EXPECT_THAT(plan("--ranks 4"), HasSubstr("enough: this machine has"));
+}
+
+TEST_F(PlanProgram, TakesAModelFolderAndARunFolder) {
+  const ProgramResult model =
+      run_command(program("lamina") + " plan " + path("model") + " --ranks 16 --nodes 4 --data.seq_len 64");
+  EXPECT_EQ(model.status, 0) << model.output;
+  EXPECT_EQ(row(model.output, "total").at(2), std::to_string(3 * 4464 + 257 * 24 + 24));
+  std::filesystem::create_directories(folder_ / "old");
+  std::filesystem::copy_file(folder_ / "run.ini", folder_ / "old/config.ini");
+  EXPECT_EQ(run_command(program("lamina") + " plan " + path("old")).output, plan(""));
+  const ProgramResult nothing = run_command(program("lamina") + " plan " + folder_.path().string());
+  EXPECT_EQ(nothing.status, 64);
+  EXPECT_THAT(nothing.output, HasSubstr("config.json"));
+}
+
+// What train would refuse before its first step, plan refuses with the same words and exit code.
+TEST_F(PlanProgram, ChecksWhatTrainChecks) {
+  write_model("small_vocabulary", {{"vocab_size", 200}});
+  write("empty.txt", "");
+  for (const std::string& arguments :
+       {"--data.train " + path("nowhere.txt"), "--data.train " + path("empty.txt"),
+        "--model.path " + path("small_vocabulary"), std::string("--data.seq_len 65"),
+        std::string("--compute.backend cuda"), "--data.tokenizer " + path("nowhere.json"),
+        std::string("--optim.groups nothing:lr=1")}) {
+    const ProgramResult planned = run_plan(arguments), trained = train(1, "refused", arguments);
+    EXPECT_NE(planned.status, 0) << arguments;
+    EXPECT_EQ(planned.status, trained.status) << arguments << "\n" << trained.output;
+    EXPECT_EQ(error_lines(planned.output), error_lines(trained.output)) << arguments;
+  }
+  EXPECT_THAT(plan("--without_data --data.train nowhere.txt"), HasSubstr("data: not looked at"));
 }
 
 TEST_F(PlanProgram, SimulatesOverlap) {
@@ -116,6 +169,8 @@ TEST_F(PlanProgram, ExplainsItsOptions) {
   for (const char* option : {"--ranks", "--nodes", "--tensors", "--simulate", "--gather_gbs", "--reduce_gbs",
                              "--latency_us", "--gflops", "--parallel.prefetch"})
     EXPECT_THAT(help, HasSubstr(option));
+  EXPECT_LT(help.find("--ranks N"), help.find("--run.dir"));
+  EXPECT_EQ(plan("-h"), help);
 }
 
 TEST_F(PlanProgram, RefusesBadInput) {

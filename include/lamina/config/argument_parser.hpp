@@ -28,6 +28,10 @@
 
 namespace lamina {
 
+namespace detail {
+struct HelpRow;
+}
+
 class ArgumentParser {
  public:
   enum class Need { optional, required };
@@ -68,6 +72,8 @@ class ArgumentParser {
   [[nodiscard]] bool given(std::string_view name) const;
 
   [[nodiscard]] std::string help() const;
+  // The rows of the help for arguments and options alone.
+  [[nodiscard]] std::string options_text() const;
 
  private:
   struct Option {
@@ -88,6 +94,7 @@ class ArgumentParser {
     std::function<void(std::string_view)> set;
   };
 
+  [[nodiscard]] std::vector<detail::HelpRow> rows() const;
   void add(Option option);
   [[nodiscard]] std::string usage_line() const;
   [[nodiscard]] UsageError wrong(const std::string& problem, const std::string& why) const;
