@@ -112,6 +112,7 @@ RunData::RunData(const RunConfig& config, const ModelConfig& model, const Tokeni
     check_token_ids(source, model.vocab_size);
     if (!choice.assumed) check_tokenizer(source, identity);
   };
+  tokenizer_hash_ = choice.assumed && made_of_bytes() ? identify_tokenizer("byte").hash : identity.hash;
   for (const auto& source : mixture_.sources()) check(*source);
   for (const auto& source : validation_sources_) check(*source);
   if (!validation_sources_.empty()) {

@@ -10,6 +10,7 @@
 #include <lamina/config/run_config.hpp>
 #include <lamina/config/validate.hpp>
 #include <lamina/data/batch.hpp>
+#include <lamina/data/data_identity.hpp>
 #include <lamina/data/token_mixture.hpp>
 #include <lamina/model/model_plan.hpp>
 #include <lamina/optim/optimizer.hpp>
@@ -39,12 +40,18 @@ class RunData {
   RunData& operator=(const RunData&) = delete;
 
   [[nodiscard]] TrainData loaders();
+  // Call when a resumed run says that its data began anew for the `times`-th time, before loaders are used.
+  void begin_anew(std::uint64_t times) { mixture_.begin_anew(times); }
+  // What the training data are (data/data_identity.hpp): reads them. And the hash of the tokenizer; empty: not known.
+  [[nodiscard]] std::string identity() const { return identify_data(mixture_); }
+  [[nodiscard]] const std::string& tokenizer_hash() const { return tokenizer_hash_; }
   [[nodiscard]] std::string description() const;  // for the log
   // Whether the assumed byte tokenizer is really what made the ids: of text read here, or of token files that say so.
   [[nodiscard]] bool made_of_bytes() const;
 
  private:
   bool reads_text_ = false;
+  std::string tokenizer_hash_;
   EpochEnd epoch_end_;
   TokenMixture mixture_;
   TrainBatches train_;

@@ -72,11 +72,14 @@ class TrainRun {
           RunInputs inputs = read_run_inputs(config_, world_.size());
           plan_.emplace(std::move(inputs.plan));
           optimizer_ = std::move(inputs.optimizer);
-          model_json_ = std::move(inputs.model_json);
+          identity_.model_json = std::move(inputs.model_json);
           data_ = std::move(inputs.data);
           side_files_ = std::move(inputs.side_files);
+          identity_.tokenizer = data_->tokenizer_hash();
+          if (speaks()) identity_.data = data_->identity();
         },
         "the reading of config, model and data");
+    identity_.data = world_.broadcast(identity_.data, 0, "what the data are");
     world_.agree(
         [&] {
           if (speaks()) prepare_run_folder(config_);
@@ -117,7 +120,7 @@ class TrainRun {
                                                   config_.data.seq_len, true, training_loss(config_.train));
         },
         "the memory for activations");
-    checkpointer_ = std::make_unique<Checkpointer>(world_, *store_, config_, model_json_, side_files_);
+    checkpointer_ = std::make_unique<Checkpointer>(world_, *store_, config_, identity_, side_files_);
   }
 
   void report_plan(const Mesh& mesh, SumOrder order) const {
@@ -166,6 +169,7 @@ class TrainRun {
     chosen = world_.broadcast(chosen, 0, "the choice of a checkpoint");
     if (!chosen.empty()) {
       const RunState state = checkpointer_->load(chosen);
+      data_->begin_anew(state.data_restarts);
       if (speaks()) log_info(fmt::format("resumed from {} at step {}", chosen, state.step));
       return state;
     }
@@ -188,7 +192,7 @@ class TrainRun {
   const mpi::Communicator& world_;
   RunConfig config_;
   std::optional<ModelPlan> plan_;
-  std::string model_json_;
+  RunIdentity identity_;
   std::vector<SideFile> side_files_;
   std::unique_ptr<RunData> data_;
   Backend backend_;

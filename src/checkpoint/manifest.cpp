@@ -166,7 +166,9 @@ void read_values(const json& object, Manifest& manifest) {
   }
   manifest.seed = integer<std::uint64_t>(object, "seed");
   manifest.next_sample = integer<std::uint64_t>(object, "next_sample");
-  if (object.contains("sample_order")) manifest.sample_order = text(object, "sample_order");
+  if (object.contains("data_restarts")) manifest.data_restarts = integer<std::uint64_t>(object, "data_restarts");
+  if (object.contains("data_identity")) manifest.data_identity = text(object, "data_identity");
+  if (object.contains("tokenizer_identity")) manifest.tokenizer_identity = text(object, "tokenizer_identity");
   manifest.config_text = text(object, "config");
   manifest.model_config_json = text(object, "model_config");
   const json& extra = member(object, "extra");
@@ -247,7 +249,9 @@ std::string to_json(const Manifest& manifest) {
                  {"skipped_in_a_row", manifest.skipped_in_a_row},
                  {"seed", manifest.seed},
                  {"next_sample", manifest.next_sample},
-                 {"sample_order", manifest.sample_order},
+                 {"data_restarts", manifest.data_restarts},
+                 {"data_identity", manifest.data_identity},
+                 {"tokenizer_identity", manifest.tokenizer_identity},
                  {"config", manifest.config_text},
                  {"config_hash", hash_of(manifest.config_text)},
                  {"model_config", manifest.model_config_json},

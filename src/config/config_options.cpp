@@ -32,6 +32,10 @@ void add_run(Options& out) {
   out.push_back(text_option("run", "resume", "auto|never|CHECKPOINT",
                             "auto: go on from the newest complete checkpoint in dir if there is one",
                             in(&RunSection::resume)));
+  out.push_back(text_option("run", "allow_drift", "KEY[, KEY ...]",
+                            "settings that may differ from those of the checkpoint although they decide which samples "
+                            "come when or what a loss means: run.seed, data.train, ...; empty: none",
+                            in(&RunSection::allow_drift)));
   out.push_back(number_option("run", "deadline_s", "SECONDS",
                               "a wait without progress for longer than this ends the run with exit code 69",
                               in(&RunSection::deadline_s)));
@@ -121,10 +125,14 @@ void add_optim(Options& out) {
                               "Muon for the matrices of decoder blocks with AdamW for all other tensors",
                               in(&OptimSection::kind)));
   out.push_back(number_option("optim", "lr", "X > 0", "highest learning rate", in(&OptimSection::lr)));
-  out.push_back(number_option("optim", "min_lr", "X >= 0", "learning rate at the end of the schedule",
+  out.push_back(number_option("optim", "min_lr", "X >= 0",
+                              "learning rate that the schedule has reached when all steps are done: the last step "
+                              "still has a little more",
                               in(&OptimSection::min_lr)));
-  out.push_back(
-      integer_option("optim", "warmup", "steps of linear warm-up from 0 to lr", from_zero, in(&OptimSection::warmup)));
+  out.push_back(number_option("optim", "warmup", "STEPS or 0 <= SHARE < 1",
+                              "linear warm-up over W steps, or over a share of train.steps: step 1 has lr / W, step W "
+                              "has lr, and so has the one after it, with which the schedule begins",
+                              in(&OptimSection::warmup)));
   out.push_back(choice_option("optim", "schedule", {"constant", "cosine", "linear", "wsd"},
                               "learning rate after the warm-up", in(&OptimSection::schedule)));
   out.push_back(integer_option("optim", "decay", "steps of the final decay of wsd; 0: a fifth of all steps", from_zero,
@@ -207,8 +215,12 @@ void add_machine(Options& out) {
   out.push_back(choice_option("reduction", "order", {"auto", "rank", "hierarchical"},
                               "rank: same bits at every world size; auto: rank on one node, hierarchical on several",
                               field(&RunConfig::reduction, &ReductionSection::order)));
-  out.push_back(integer_option("checkpoint", "every", "steps between checkpoints; 0: only at the end", from_zero,
+  out.push_back(integer_option("checkpoint", "every",
+                               "steps between checkpoints; 0: by time only; the end of a run always saves", from_zero,
                                field(&RunConfig::checkpoint, &CheckpointSection::every)));
+  out.push_back(number_option("checkpoint", "minutes", "X >= 0",
+                              "save after the step that ends this long after the last checkpoint; 0: by steps only",
+                              field(&RunConfig::checkpoint, &CheckpointSection::minutes)));
   out.push_back(integer_option("checkpoint", "keep", "newest complete checkpoints to keep; 0: all", from_zero,
                                field(&RunConfig::checkpoint, &CheckpointSection::keep)));
   out.push_back(text_choice_option("compute", "backend", {"cpu", "cuda"}, "what computes",

@@ -3,9 +3,11 @@
 #include <lamina/base/check.hpp>
 #include <lamina/base/checked_product.hpp>
 #include <lamina/base/error.hpp>
+#include <lamina/config/drift_keys.hpp>
 #include <lamina/config/parameter_groups.hpp>
 #include <lamina/config/step_range.hpp>
 #include <lamina/config/validate.hpp>
+#include <lamina/config/warmup_steps.hpp>
 
 #include <fmt/format.h>
 
@@ -59,6 +61,9 @@ void check_ranges(Problems& problems, const RunConfig& config) {
   at_least(problems, "train.log_every", config.train.log_every, 1);
   at_least(problems, "train.stop_at", config.train.stop_at, 0);
   at_least(problems, "checkpoint.every", config.checkpoint.every, 0);
+  const double minutes = config.checkpoint.minutes;
+  problems.unless(minutes >= 0 && std::isfinite(minutes), fmt::format("checkpoint.minutes is {}", minutes),
+                  "it must be at least 0", "set checkpoint.minutes, such as 30, or to 0 for none by time");
   at_least(problems, "checkpoint.keep", config.checkpoint.keep, 0);
   at_least(problems, "compute.threads", config.compute.threads, 1);
   at_least(problems, "parallel.shard_size", config.parallel.shard_size, 0);
@@ -74,6 +79,14 @@ void check_ranges(Problems& problems, const RunConfig& config) {
                   "parallel.reduce_each_micro_step is no and reduction.order is rank",
                   "gradients that are first summed over micro-steps are not added in rank order",
                   "leave one of the two out");
+}
+
+void check_drift_keys(Problems& problems, const RunConfig& config) {
+  try {
+    static_cast<void>(parse_drift_keys(config.run.allow_drift));
+  } catch (const UsageError& error) {
+    problems.add(error.what());
+  }
 }
 
 void check_loss(Problems& problems, const TrainSection& train) {
@@ -141,16 +154,20 @@ void check_optim(Problems& problems, const RunConfig& config) {
                   "set optim.grad_clip to 0 for none");
   problems.unless(o.ema_decay >= 0 && o.ema_decay < 1, fmt::format("optim.ema_decay is {}", o.ema_decay),
                   "it must be at least 0 and below 1", "set optim.ema_decay to 0 for none, or such as 0.999");
-  at_least(problems, "optim.warmup", o.warmup, 0);
+  const double w = o.warmup;
+  problems.unless(w >= 0 && (w < 1 || w == std::floor(w)), fmt::format("optim.warmup is {}", w),
+                  "it is a number of steps, or below 1 a share of them", "set optim.warmup, such as 100 or 0.05");
   at_least(problems, "optim.decay", o.decay, 0);
   const std::int64_t steps = config.train.steps;
-  problems.unless(o.warmup <= steps, fmt::format("optim.warmup is {}", o.warmup),
-                  fmt::format("the run has {} steps", steps), "set optim.warmup to at most train.steps");
+  problems.unless(!(w >= 1) || w <= static_cast<double>(steps), fmt::format("optim.warmup is {}", w),
+                  fmt::format("the run has {} steps", steps),
+                  "set optim.warmup to at most train.steps, or to a share of them such as 0.05");
   const bool wsd = o.schedule == ScheduleKind::wsd;
   problems.unless(wsd || o.decay == 0, fmt::format("optim.decay is {}", o.decay),
                   "only optim.schedule = wsd has a final decay", "set optim.decay to 0, or optim.schedule to wsd");
-  problems.unless(!wsd || o.warmup > steps || o.decay <= steps - o.warmup, fmt::format("optim.decay is {}", o.decay),
-                  fmt::format("{} steps are left after a warm-up of {}", steps - o.warmup, o.warmup),
+  const std::int64_t warmup = warmup_steps(o, steps);
+  problems.unless(!wsd || warmup > steps || o.decay <= steps - warmup, fmt::format("optim.decay is {}", o.decay),
+                  fmt::format("{} steps are left after a warm-up of {}", steps - warmup, warmup),
                   "lower optim.decay or optim.warmup, or set optim.decay to 0 for a fifth of all steps");
 }
 
@@ -207,6 +224,7 @@ std::vector<std::string> config_problems(const RunConfig& config, std::int64_t w
   Problems problems;
   check_presence(problems, config, needs_data);
   check_ranges(problems, config);
+  check_drift_keys(problems, config);
   check_loss(problems, config.train);
   check_optim(problems, config);
   check_batch(problems, config, world_size);

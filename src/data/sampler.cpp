@@ -40,7 +40,8 @@ std::uint64_t samples_an_epoch(std::uint64_t windows, const EpochEnd& end) {
   return end.last_batch == LastBatch::drop ? windows - rest : windows - rest + batch;
 }
 
-DataSampler::DataSampler(std::uint64_t seed, std::span<const SampleStream> streams, const EpochEnd& end) : seed_(seed) {
+DataSampler::DataSampler(std::uint64_t seed, std::span<const SampleStream> streams, const EpochEnd& end)
+    : seed_(seed), order_(seed) {
   require(!streams.empty(), "a sampler has a stream");
   require(end.global_batch >= 1 && (streams.size() == 1 || end.last_batch == LastBatch::wrap),
           "several streams have no common end of an epoch");
@@ -61,6 +62,10 @@ DataSampler::DataSampler(std::uint64_t seed, std::span<const SampleStream> strea
   }
 }
 
+void DataSampler::begin_anew(std::uint64_t times) {
+  order_ = times == 0 ? seed_ : stream_key(seed_, fmt::format("data order/anew {}", times));
+}
+
 Draw DataSampler::at(std::uint64_t sample) const {
   require(sample >> 63 == 0, "sample indices stay below 2^63");
   for (std::size_t i = 0; i < streams_.size(); ++i) {
@@ -72,7 +77,7 @@ Draw DataSampler::at(std::uint64_t sample) const {
     }
     const std::uint64_t epoch = before / stream.epoch, place = before % stream.epoch;
     if (place >= stream.windows) return {i, 0, epoch, true};
-    const std::uint64_t key = stream_key(seed_, fmt::format("data order/stream {}/epoch {}", i, epoch));
+    const std::uint64_t key = stream_key(order_, fmt::format("data order/stream {}/epoch {}", i, epoch));
     return {i, permute_index(key, stream.windows, place), epoch};
   }
   throw InternalError("the last stream takes every sample");

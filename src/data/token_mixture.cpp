@@ -42,6 +42,14 @@ MixtureEntry parse_entry(std::string_view text, std::string_view key) {
   return {path, weight};
 }
 
+std::vector<double> shares_of(std::span<const SampleStream> streams) {
+  double sum = 0;
+  for (const SampleStream& stream : streams) sum += stream.weight;
+  std::vector<double> shares;
+  for (const SampleStream& stream : streams) shares.push_back(stream.weight / sum);
+  return shares;
+}
+
 void check_epoch_end(const EpochEnd& end, std::size_t streams, std::uint64_t windows) {
   const std::string problem = fmt::format("data.last_batch is {}", name_of(end.last_batch));
   if (streams > 1 && end.last_batch != LastBatch::wrap) {
@@ -107,6 +115,7 @@ TokenMixture::TokenMixture(std::span<const MixtureEntry> entries, std::vector<st
     ends_.push_back(all);
     streams.push_back({static_cast<std::uint64_t>(windows), entries[i].weight.value_or(1)});
   }
+  if (weighted_) shares_ = shares_of(streams);
   if (!weighted_) streams = {{all, 1}};
   check_epoch_end(end, streams.size(), all);
   sampler_.emplace(seed, streams, end);

@@ -7,7 +7,6 @@
 #include <lamina/checkpoint/catalog.hpp>
 #include <lamina/checkpoint/shard_writer.hpp>
 #include <lamina/config/command_line.hpp>
-#include <lamina/data/sampler.hpp>
 #include <lamina/optim/optimizer.hpp>
 #include <lamina/train/checkpointer.hpp>
 #include <lamina/train/initialise.hpp>
@@ -17,24 +16,6 @@
 namespace lamina {
 
 namespace {
-
-// Manifest::sample_order.
-std::string sample_order(const RunConfig& config) {
-  std::string order(name_of(config.data.last_batch));
-  if (config.data.last_batch != LastBatch::wrap) order += fmt::format(" {}", config.train.global_batch);
-  return order;
-}
-
-// With other epochs the next sample's number would mean another place in the data.
-void check_sample_order(const ShardReader& reader, const RunConfig& config) {
-  const std::string order = sample_order(config), &saved = reader.manifest().sample_order;
-  if (order == saved) return;
-  throw UsageError(one_line(
-      fmt::format("this run's epochs are \"{}\" (data.last_batch, train.global_batch) but those of {} are \"{}\"",
-                  order, reader.folder().string(), saved),
-      "windows would be left out or seen twice",
-      "set data.last_batch, and with drop or pad train.global_batch, as they were"));
-}
 
 // State of one kind means nothing to another: refused, never reinterpreted or dropped.
 void check_optimizer(const ShardReader& reader, const OptimSection& optim) {
@@ -88,11 +69,11 @@ void check_average(const ShardReader& reader, const OptimSection& optim) {
 }  // namespace
 
 Checkpointer::Checkpointer(const mpi::Communicator& world, WeightStore& store, const RunConfig& config,
-                           std::string model_config_json, std::vector<SideFile> side_files)
+                           RunIdentity identity, std::vector<SideFile> side_files)
     : world_(world),
       store_(store),
       config_(config),
-      model_config_json_(std::move(model_config_json)),
+      identity_(std::move(identity)),
       side_files_(std::move(side_files)) {}
 
 ShardFileRecord Checkpointer::write_shards(const std::filesystem::path& folder) const {
@@ -131,7 +112,9 @@ Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFil
   manifest.skipped_in_a_row = state.skipped_in_a_row;
   manifest.tokens_seen = state.tokens_seen;
   manifest.next_sample = state.next_sample;
-  manifest.sample_order = sample_order(config_);
+  manifest.data_restarts = state.data_restarts;
+  manifest.data_identity = identity_.data;
+  manifest.tokenizer_identity = identity_.tokenizer;
   manifest.world_size = manifest.shard_count = world_.size();
   manifest.strategy = name_of(config_.parallel.strategy);
   for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) manifest.units.push_back(store_.layout(unit).unit());
@@ -139,7 +122,7 @@ Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFil
   manifest.no_exp_avg_sq = without_second_moment();
   manifest.seed = config_.run.seed;
   manifest.config_text = to_ini(config_);
-  manifest.model_config_json = model_config_json_;
+  manifest.model_config_json = identity_.model_json;
   manifest.files = std::move(files);
   return manifest;
 }
@@ -196,6 +179,22 @@ void Checkpointer::read_shards(ShardReader& reader) {
   }
 }
 
+RunState Checkpointer::state_after(const Manifest& saved, const RunDrift& drift) const {
+  if (world_.rank() == 0) {
+    if (const std::string line = describe_told(drift); !line.empty()) log_info(line);
+    if (const std::string line = describe_allowed(drift, saved); !line.empty()) log_warn(line);
+    if (saved.data_identity.empty() && !identity_.data.empty())
+      log_warn("the checkpoint does not say what its data were, so nobody can tell whether they are the same");
+  }
+  RunState state{saved.step,          saved.next_sample,      saved.tokens_seen,  saved.optimizer_step,
+                 saved.skipped_steps, saved.skipped_in_a_row, saved.data_restarts};
+  if (drift.new_order) {
+    state.next_sample = 0;
+    ++state.data_restarts;
+  }
+  return state;
+}
+
 RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
   RunState state;
   world_.agree(
@@ -207,13 +206,11 @@ RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
         check_optimizer(reader, config_.optim);
         check_second_moments(reader, store_);
         check_average(reader, config_.optim);
-        check_sample_order(reader, config_);
+        const RunDrift drift = compare_runs(reader.manifest(), reader.folder().string(), config_, identity_);
         const FileShare share = file_share(reader.manifest().files.size(), world_.rank(), world_.size());
         reader.verify_files(share.first, share.count);
         read_shards(reader);
-        const Manifest& saved = reader.manifest();
-        state = {saved.step,           saved.next_sample,   saved.tokens_seen,
-                 saved.optimizer_step, saved.skipped_steps, saved.skipped_in_a_row};
+        state = state_after(reader.manifest(), drift);
       },
       "the loading of the checkpoint");
   publish_all(store_);

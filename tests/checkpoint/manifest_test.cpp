@@ -30,7 +30,9 @@ Manifest small_manifest() {
   manifest.skipped_in_a_row = 1;
   manifest.seed = 1;
   manifest.next_sample = 12345678901234;
-  manifest.sample_order = "pad 8";
+  manifest.data_restarts = 2;
+  manifest.data_identity = "7 tokens 0123456789abcdef";
+  manifest.tokenizer_identity = "fedcba9876543210";
   manifest.config_text = "[run]\nseed = 1\n";
   manifest.model_config_json = "{\"hidden_size\": 8}";
   manifest.extra_json = R"({"scale":65536.0,"third":0.3333333333333333})";

@@ -83,6 +83,13 @@ TEST(Validate, EachRuleNamesItsKey) {
       {"optim.nesterov", [](RunConfig& c) { c.optim.kind = OptimizerKind::muon, c.optim.nesterov = true; }},
       {"optim.ema_decay", [](RunConfig& c) { c.optim.ema_decay = -0.5; }},
       {"optim.warmup", [](RunConfig& c) { c.optim.warmup = 101; }},
+      {"optim.warmup", [](RunConfig& c) { c.optim.warmup = 2.5; }},
+      {"optim.warmup", [](RunConfig& c) { c.optim.warmup = -0.1; }},
+      {"optim.warmup", [](RunConfig& c) { c.optim.warmup = std::nan(""); }},
+      {"checkpoint.minutes", [](RunConfig& c) { c.checkpoint.minutes = -1; }},
+      {"checkpoint.minutes", [](RunConfig& c) { c.checkpoint.minutes = std::numeric_limits<double>::infinity(); }},
+      {"did you mean run.seed", [](RunConfig& c) { c.run.allow_drift = "data.train, run.sede"; }},
+      {"run.allow_drift", [](RunConfig& c) { c.run.allow_drift = "optim.lr"; }},
       {"optim.decay", [](RunConfig& c) { c.optim.decay = 5; }},
       {"parallel.prefetch", [](RunConfig& c) { c.parallel.prefetch = 4; }},
       {"compute.threads", [](RunConfig& c) { c.compute.threads = 0; }},
@@ -126,6 +133,14 @@ TEST(Validate, BatchMustFitTheWorld) {
   for (const std::int64_t ranks : {4, 5, 12}) EXPECT_THAT(config_problems(config, ranks), testing::SizeIs(1)) << ranks;
   config.train.micro_batch = std::numeric_limits<std::int64_t>::max();
   EXPECT_THAT(config_problems(config, 4), testing::SizeIs(1));
+}
+
+TEST(Validate, ShortRunsKeepTheDefaultWarmup) {
+  RunConfig config = sound();
+  for (const std::int64_t steps : {1, 2, 7, 20}) {
+    config.train.steps = steps;
+    EXPECT_THAT(config_problems(config, 1), IsEmpty()) << steps;
+  }
 }
 
 TEST(Validate, DecayOfWsdFitsBehindTheWarmup) {

@@ -42,6 +42,21 @@ TEST(DataSampler, OrderDependsOnSeedAndEpoch) {
   EXPECT_FALSE(std::is_sorted(order(1, 0).begin(), order(1, 0).end()));
 }
 
+TEST(DataSampler, BegunAnewItHasEveryWindowOnceInAnotherOrder) {
+  const auto order = [](std::uint64_t times) {
+    DataSampler sampler(1, std::array{SampleStream{500, 1}});
+    sampler.begin_anew(times);
+    std::vector<std::uint64_t> out;
+    for (std::uint64_t i = 0; i < 500; ++i) out.push_back(sampler.at(i).window);
+    return out;
+  };
+  const auto first = order(0), anew = order(1);
+  EXPECT_EQ(DataSampler(1, std::array{SampleStream{500, 1}}).at(7).window, first[7]);
+  EXPECT_NE(anew, first);
+  EXPECT_NE(anew, order(2));
+  EXPECT_EQ(std::set<std::uint64_t>(anew.begin(), anew.end()).size(), 500U);
+}
+
 // The samples of a run are the same whichever ranks take them and wherever it was restarted.
 TEST(DataSampler, NoGapAndNoDuplicateAcrossWorldSizesAndRestarts) {
   const std::array streams{SampleStream{37, 1}};

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 
 #include <lamina/train/checkpointer.hpp>
 #include <lamina/train/trainer.hpp>
@@ -57,12 +58,12 @@ TEST(Checkpointing, ContinuingIsAsIfNothingHadHappened) {
     {
       TrainingWorld training(world(), small_model("tied"), config_in(folder, save_strategy));
       go_on(training, 0, 8, record);
-      const Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
+      const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
       saved = checkpointer.save({8, 96, 123});
       saved = world().broadcast(saved.string(), 0, "the checkpoint");
     }
     TrainingWorld training(world(), small_model("tied"), config_in(folder, load_strategy));
-    Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
+    Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
     const RunState state = checkpointer.load(saved);
     EXPECT_EQ(state.step, 8);
     EXPECT_EQ(state.next_sample, 96u);
@@ -86,14 +87,15 @@ TEST(Checkpointing, AnotherWorldSizeContinuesWithTheSameBits) {
     TrainingWorld training(world(), small_model("untied"), config_in(folder, Strategy::full));
     go_on(training, 0, 5, before);
     saved = world().broadcast(
-        Checkpointer(world(), training.store(), training.config(), "{}", {}).save({5, 60, 0}).string(), 0, "it");
+        Checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {}).save({5, 60, 0}).string(), 0,
+        "it");
   }
   const int smaller = world().size() == 6 ? 4 : world().size() - 1;  // 3 -> 2, 4 -> 3, 6 -> 4: all divide 12
   const mpi::Communicator part = world().split(world().rank() < smaller ? 0 : 1, world().rank());
   if (world().rank() < smaller) {
     RunRecord record = before;
     TrainingWorld training(part, small_model("untied"), config_in(folder, Strategy::full));
-    static_cast<void>(Checkpointer(part, training.store(), training.config(), "{}", {}).load(saved));
+    static_cast<void>(Checkpointer(part, training.store(), training.config(), {"{}", "", ""}, {}).load(saved));
     go_on(training, 5, 20, record);
     EXPECT_EQ(record.losses, expected.losses);
     EXPECT_TRUE(training.weights() == expected.weights);
@@ -105,45 +107,55 @@ TEST(Checkpointing, AnotherWorldSizeContinuesWithTheSameBits) {
 TEST(Checkpointing, AnotherModelIsRefusedOnEveryRank) {
   const auto folder = fresh_folder("other");
   TrainingWorld one(world(), small_model("tied"), config_in(folder, Strategy::full));
-  const std::string saved =
-      world().broadcast(Checkpointer(world(), one.store(), one.config(), "{}", {}).save({1, 12, 0}).string(), 0, "it");
+  const std::string saved = world().broadcast(
+      Checkpointer(world(), one.store(), one.config(), {"{}", "", ""}, {}).save({1, 12, 0}).string(), 0, "it");
   TrainingWorld other(world(), small_model("untied"), config_in(folder, Strategy::full));
-  Checkpointer checkpointer(world(), other.store(), other.config(), "{}", {});
+  Checkpointer checkpointer(world(), other.store(), other.config(), {"{}", "", ""}, {});
   EXPECT_THROW(static_cast<void>(checkpointer.load(saved)), mpi::AgreedError);
   world().barrier("the end");
   if (world().rank() == 0) std::filesystem::remove_all(folder);
 }
 
-TEST(Checkpointing, EpochsOfAnotherKindAreRefused) {
-  const auto folder = fresh_folder("epochs");
+// What a run with `change` says when it goes on from `saved`, and what it goes on with.
+std::pair<std::string, RunState> go_on_from(const std::string& saved, RunConfig config,
+                                            const std::function<void(RunConfig&)>& change) {
+  change(config);
+  TrainingWorld training(world(), small_model("tied"), config);
+  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+  try {
+    return {"no error", checkpointer.load(saved)};
+  } catch (const mpi::AgreedError& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    return {error.what(), {}};
+  }
+}
+
+TEST(Checkpointing, AnotherRunIsRefusedUnlessAllowed) {
+  const auto folder = fresh_folder("drift");
   RunConfig config = config_in(folder, Strategy::full);
-  const auto refusal = [&](const std::string& saved, LastBatch last, std::int64_t global_batch) {
-    config.data.last_batch = last;
-    config.train.global_batch = global_batch;
-    TrainingWorld training(world(), small_model("tied"), config);
-    Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
-    try {
-      static_cast<void>(checkpointer.load(saved));
-    } catch (const mpi::AgreedError& error) {
-      EXPECT_EQ(error.code(), ExitCode::usage);
-      return std::string(error.what());
-    }
-    return std::string("no error");
+  config.data.last_batch = LastBatch::pad;
+  TrainingWorld training(world(), small_model("tied"), config);
+  const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+  const std::string saved = world().broadcast(checkpointer.save({1, 12, 0}).string(), 0, "it");
+  const auto going_on = [&](const std::function<void(RunConfig&)>& change) {
+    return go_on_from(saved, config, change);
   };
-  const auto save = [&](LastBatch last) {
-    config.data.last_batch = last;
-    config.train.global_batch = 12;
-    TrainingWorld training(world(), small_model("tied"), config);
-    const Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
-    return world().broadcast(checkpointer.save({1, 12, 0}).string(), 0, "it");
-  };
-  const std::string padded = save(LastBatch::pad);
-  EXPECT_EQ(refusal(padded, LastBatch::pad, 12), "no error");
-  EXPECT_NE(refusal(padded, LastBatch::pad, 24).find("\"pad 24\""), std::string::npos);
-  EXPECT_NE(refusal(padded, LastBatch::wrap, 12).find("\"pad 12\""), std::string::npos);
-  const std::string wrapped = save(LastBatch::wrap);
-  EXPECT_EQ(refusal(wrapped, LastBatch::wrap, 24), "no error");
-  EXPECT_NE(refusal(wrapped, LastBatch::drop, 12).find("\"wrap\""), std::string::npos);
+  const auto same = going_on([](RunConfig& c) { c.optim.lr = 1e-3; });
+  EXPECT_EQ(same.first, "no error");
+  EXPECT_EQ(same.second.next_sample, 12u);
+  EXPECT_EQ(same.second.data_restarts, 0u);
+  EXPECT_NE(going_on([](RunConfig& c) { c.train.global_batch = 24; }).first.find("was 12 and is 24"),
+            std::string::npos);
+  EXPECT_NE(going_on([](RunConfig& c) { c.data.last_batch = LastBatch::wrap; }).first.find("was pad and is wrap"),
+            std::string::npos);
+  const auto allowed = going_on([](RunConfig& c) {
+    c.train.global_batch = 24;
+    c.run.allow_drift = "train.global_batch";
+  });
+  EXPECT_EQ(allowed.first, "no error");
+  EXPECT_EQ(allowed.second.step, 1);
+  EXPECT_EQ(allowed.second.next_sample, 0u) << "epochs end elsewhere: the data begin anew";
+  EXPECT_EQ(allowed.second.data_restarts, 1u);
   world().barrier("the end");
   if (world().rank() == 0) std::filesystem::remove_all(folder);
 }
@@ -155,7 +167,7 @@ TEST(Checkpointing, TheTrainerSavesStopsAndKeeps) {
   config.checkpoint.keep = 2;
   config.train.stop_at = 7;
   TrainingWorld training(world(), small_model("tied"), config);
-  Checkpointer checkpointer(world(), training.store(), training.config(), "{}", {});
+  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
   RunState state;
   EXPECT_EQ(train(
                 training.context(), {training.batches(), {}, 0}, checkpointer, state, [] { return false; }, false),

@@ -77,10 +77,10 @@ struct Manifest {
   std::int64_t skipped_steps = 0;
   std::int64_t skipped_in_a_row = 0;  // of these, up to and with the last step
   std::uint64_t seed = 0;
-  std::uint64_t next_sample = 0;  // global sample index the run continues with
-  // What else decides which window a sample is: "wrap", or "drop N" or "pad N" for a global batch of N
-  // (data/sampler.hpp). A manifest without it means "wrap".
-  std::string sample_order = "wrap";
+  std::uint64_t next_sample = 0;    // global sample index the run continues with
+  std::uint64_t data_restarts = 0;  // how often the data began anew because something that decides their order changed
+  // What the data and the tokenizer were (data/data_identity.hpp, a hash); empty: not known.
+  std::string data_identity, tokenizer_identity;
   std::string config_text;        // the resolved INI
   std::string model_config_json;  // config.json as it was read
   std::string extra_json = "{}";  // an object with whatever else the trainer wants back (schedule, scaler, ...)

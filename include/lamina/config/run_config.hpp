@@ -11,6 +11,7 @@ struct RunSection {
   std::string dir = "runs/default";
   std::uint64_t seed = 0;
   std::string resume = "auto";     // auto | never | path of a checkpoint
+  std::string allow_drift;         // "KEY, ...": what may differ from the checkpoint, see config/drift_keys.hpp
   double deadline_s = 600;         // a wait without progress for this long ends the run (exit 69)
   std::int64_t pretend_nodes = 0;  // 0 = as discovered; N = split the world into N equal pretended nodes (for tests)
 };
@@ -52,7 +53,7 @@ struct OptimSection {
   OptimizerKind kind = OptimizerKind::adamw;
   double lr = 3e-4;
   double min_lr = 0;
-  std::int64_t warmup = 0;  // steps
+  double warmup = 0.05;  // steps; below 1 a share of all steps, see config/warmup_steps.hpp
   ScheduleKind schedule = ScheduleKind::cosine;
   std::int64_t decay = 0;  // steps of the final decay of wsd; 0 = a fifth of all steps
   double beta1 = 0.9;
@@ -90,7 +91,8 @@ struct ReductionSection {
 };
 
 struct CheckpointSection {
-  std::int64_t every = 0;  // steps; 0 = only at the end
+  std::int64_t every = 0;  // steps; 0 = not by steps
+  double minutes = 30;     // 0 = not by time
   std::int64_t keep = 2;   // newest complete checkpoints to keep; 0 = all
 };
 

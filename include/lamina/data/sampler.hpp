@@ -52,6 +52,9 @@ class DataSampler {
  public:
   // Several streams only wrap: each has epochs of its own. No epoch may be without samples.
   DataSampler(std::uint64_t seed, std::span<const SampleStream> streams, const EpochEnd& end = {});
+  // Orders of other epochs for the same samples: what the run uses after its data began anew for the `times`-th time. 0
+  // is the order that a fresh run has.
+  void begin_anew(std::uint64_t times);
   // Any sample below 2^63.
   [[nodiscard]] Draw at(std::uint64_t sample) const;
 
@@ -61,7 +64,8 @@ class DataSampler {
     std::uint64_t epoch;  // samples of one
     std::uint64_t share;  // of the samples that no stream before took, in units of 2^-32
   };
-  std::uint64_t seed_;
+  std::uint64_t seed_;   // as given
+  std::uint64_t order_;  // what keys the orders: the seed until the data begin anew
   std::vector<Stream> streams_;
 };
 

@@ -52,6 +52,10 @@ class TokenMixture {
   // Window of a sample of the run.
   [[nodiscard]] Place sample(std::uint64_t index) const;
 
+  // DataSampler::begin_anew.
+  void begin_anew(std::uint64_t times) { sampler_->begin_anew(times); }
+  // Parts of the sum of all weights, one for each source; empty without weights.
+  [[nodiscard]] std::span<const double> shares() const { return shares_; }
   [[nodiscard]] std::span<const std::unique_ptr<TokenSource>> sources() const { return sources_; }
   [[nodiscard]] std::int64_t seq_len() const { return seq_len_; }
   [[nodiscard]] std::uint64_t windows() const;  // of all sources
@@ -62,6 +66,7 @@ class TokenMixture {
   std::vector<std::unique_ptr<TokenSource>> sources_;
   std::int64_t seq_len_;
   bool weighted_;
+  std::vector<double> shares_;
   std::vector<std::uint64_t> ends_;  // windows of the sources up to and with each
   std::optional<DataSampler> sampler_;
 };

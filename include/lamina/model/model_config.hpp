@@ -20,6 +20,7 @@ struct RopeConfig {
   double factor = 1;                                 // linear, llama3
   double low_freq_factor = 1, high_freq_factor = 4;  // llama3
   std::int64_t original_max_positions = 8192;        // llama3
+  bool operator==(const RopeConfig&) const = default;
 };
 
 struct ModelConfig {
@@ -52,6 +53,7 @@ struct ModelConfig {
 
   [[nodiscard]] std::int64_t q_size() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t kv_size() const { return kv_heads * head_dim; }
+  bool operator==(const ModelConfig&) const = default;
 };
 
 // Parses a config.json's text; `where` names it in messages. Throws DataError naming the key for anything missing,

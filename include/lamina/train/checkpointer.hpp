@@ -12,6 +12,7 @@
 #include <lamina/config/run_config.hpp>
 #include <lamina/mpi/communicator.hpp>
 #include <lamina/shard/weight_store.hpp>
+#include <lamina/train/run_drift.hpp>
 
 namespace lamina {
 
@@ -23,33 +24,35 @@ struct RunState {
   std::int64_t updates = 0;       // steps that changed the weights: what the optimizer counts
   std::int64_t skipped = 0;       // the others (skipped_steps.hpp)
   std::int64_t skipped_in_a_row = 0;
+  std::uint64_t data_restarts = 0;  // how often the data began anew (run_drift.hpp)
 };
 
 class Checkpointer {
  public:
-  // model_config_json and side_files travel with every checkpoint. References must outlive it.
-  Checkpointer(const mpi::Communicator& world, WeightStore& store, const RunConfig& config,
-               std::string model_config_json, std::vector<SideFile> side_files);
+  // identity.model_json and side_files travel with every checkpoint. References must outlive it.
+  Checkpointer(const mpi::Communicator& world, WeightStore& store, const RunConfig& config, RunIdentity identity,
+               std::vector<SideFile> side_files);
 
   // Every rank writes its part, rank 0 completes. When any rank fails, all throw AgreedError and the previous
   // checkpoints stay.
   std::filesystem::path save(const RunState& state) const;
 
   // Proves checksums (files divided among ranks), checks that names and shapes are the model's, fills this rank's
-  // shards. Any world size. Averaged weights that the file has not begin as the loaded weights, with a warning; those
-  // that it has and the run does not keep are refused.
+  // shards. Any world size. Refuses another run (run_drift.hpp) and says what has changed. Averaged weights that the
+  // file has not begin as the loaded weights, with a warning; those that it has and the run does not keep are refused.
   [[nodiscard]] RunState load(const std::filesystem::path& checkpoint);
 
  private:
   [[nodiscard]] ShardFileRecord write_shards(const std::filesystem::path& folder) const;
   void read_shards(ShardReader& reader);
+  [[nodiscard]] RunState state_after(const Manifest& saved, const RunDrift& drift) const;
   [[nodiscard]] std::vector<std::string> without_second_moment() const;
   [[nodiscard]] Manifest make_manifest(const RunState& state, std::vector<ShardFileRecord> files) const;
 
   const mpi::Communicator& world_;
   WeightStore& store_;
   const RunConfig& config_;
-  std::string model_config_json_;
+  RunIdentity identity_;
   std::vector<SideFile> side_files_;
 };
 
