@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include <lamina/base/address_space.hpp>
 #include <lamina/base/error.hpp>
 #include <lamina/base/host_memory.hpp>
 #include <lamina/base/text.hpp>
@@ -26,6 +27,24 @@ RankMemory planned_memory(const RunConfig& config, const ModelPlan& plan, const 
     memory.largest_unit_bytes = bytes;
   }
   return memory;
+}
+
+namespace {
+
+// What a rank takes besides what is planned: stacks of its threads, and buffers of MPI, HDF5 and text.
+constexpr std::uint64_t unplanned_bytes = std::uint64_t{96} << 20;
+
+}  // namespace
+
+void require_space(const mpi::Communicator& world, const RankMemory& memory) {
+  world.agree(
+      [&] {
+        require_address_space(
+            memory.shards + memory.activations + memory.node_slots + unplanned_bytes,
+            fmt::format("a rank with {} of shards, {} of activations and {} of its node's slots",
+                        human_bytes(memory.shards), human_bytes(memory.activations), human_bytes(memory.node_slots)));
+      },
+      "the check of address space");
 }
 
 void require_memory(const mpi::Communicator& world, const Topology& topology, const RankMemory& memory) {

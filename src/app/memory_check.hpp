@@ -24,6 +24,10 @@ struct RankMemory {
 [[nodiscard]] RankMemory planned_memory(const RunConfig& config, const ModelPlan& plan, const StorePlan& store,
                                         const Mesh& mesh, SumOrder order);
 
+// Throws AgreedError (usage) when the limits of some rank (ulimit -v, -d) leave it less address space than it is going
+// to map: its shards and activations, and all of the slots of its node. Collective.
+void require_space(const mpi::Communicator& world, const RankMemory& memory);
+
 // Throws AgreedError (usage) with the numbers when some host has less than its ranks need together. Collective.
 void require_memory(const mpi::Communicator& world, const Topology& topology, const RankMemory& memory);
 

@@ -111,7 +111,9 @@ class TrainRun {
     const Mesh mesh(topology, store_plan_->shard_size);
     fabrics_ = std::make_unique<FabricSet>(config_.compute.backend == "cuda" ? "nccl" : "mpi", world_, mesh, order);
     report_plan(mesh, order);
-    require_memory(world_, topology, planned_memory(config_, *plan_, *store_plan_, mesh, order));
+    const RankMemory memory = planned_memory(config_, *plan_, *store_plan_, mesh, order);
+    require_memory(world_, topology, memory);
+    require_space(world_, memory);
     store_ = make_weight_store(*store_plan_, *backend_.device, *fabrics_);
     world_.agree([&] { optimizer_->prepare(*store_, *backend_.device); }, "the optimizer's memory");
     world_.agree(
@@ -254,11 +256,16 @@ int train_command(const std::vector<std::string>& words, int argc, char** argv) 
     parse_error = std::current_exception();  // told once, by rank 0
   }
   // Of many tasks that do not see each other only the first speaks.
-  const std::optional<std::string> slurm_task = environment_variable("SLURM_PROCID");
   try {
     mpi::refuse_unreachable_tasks(environment_variable);
   } catch (const UsageError&) {
-    if (slurm_task && *slurm_task != "0") return static_cast<int>(ExitCode::usage);
+    if (!mpi::first_of_all_tasks(environment_variable)) return static_cast<int>(ExitCode::usage);
+    throw;
+  }
+  try {
+    mpi::require_space_for_mpi(environment_variable);
+  } catch (const UsageError&) {
+    if (!mpi::first_of_node(environment_variable)) return static_cast<int>(ExitCode::usage);
     throw;
   }
   mpi::Environment environment(argc, argv);

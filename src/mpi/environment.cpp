@@ -2,11 +2,14 @@
 #include <charconv>
 #include <cstdlib>
 #include <exception>
+#include <initializer_list>
 
+#include <lamina/base/address_space.hpp>
 #include <lamina/mpi/check.hpp>
 #include <lamina/mpi/environment.hpp>
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <mpi.h>
 
 namespace lamina::mpi {
@@ -40,16 +43,46 @@ std::string Environment::library_version() {
   return whole.substr(0, whole.find(','));
 }
 
-std::optional<std::int64_t> launched_tasks(const Lookup& environment) {
-  // Innermost launcher first: mpirun inside a Slurm allocation overrules Slurm's own counts.
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
+namespace {
+
+// Of the first variable that is set to a whole number.
+std::optional<std::int64_t> first_number(const Lookup& environment, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
     const std::optional<std::string> text = environment(name);
     if (!text) continue;
-    std::int64_t tasks = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), tasks);
-    if (error == std::errc() && end == text->data() + text->size() && tasks > 0) return tasks;
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+    if (error == std::errc() && end == text->data() + text->size() && number >= 0) return number;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> launched_tasks(const Lookup& environment) {
+  // Innermost launcher first: mpirun inside a Slurm allocation overrules Slurm's own counts.
+  const std::optional<std::int64_t> tasks =
+      first_number(environment, {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"});
+  return tasks == 0 ? std::nullopt : tasks;
+}
+
+bool first_of_all_tasks(const Lookup& environment) {
+  return first_number(environment, {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}).value_or(0) == 0;
+}
+
+bool first_of_node(const Lookup& environment) {
+  return first_number(environment, {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}).value_or(0) == 0;
+}
+
+void require_space_for_mpi(const Lookup& environment) {
+  if (!address_space()) return;
+#ifdef __GLIBC__
+  ::mallopt(M_ARENA_MAX, 1);  // 64 MiB for each thread otherwise
+#endif
+  constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
+  constexpr std::uint64_t own = 160 * mebibyte, each_neighbour = 4 * mebibyte;  // Open MPI 4.1.4 takes 80
+  const std::int64_t tasks = first_number(environment, {"OMPI_COMM_WORLD_LOCAL_SIZE"}).value_or(1);
+  require_address_space(own + static_cast<std::uint64_t>(tasks) * each_neighbour, "MPI");
 }
 
 namespace {

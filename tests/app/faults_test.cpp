@@ -71,6 +71,37 @@ TEST_F(Faults, AFileSizeLimitBelowTheSlotsIsRefusedBeforeTheFirstStep) {
   EXPECT_NE(lines[0].find("ulimit -f"), std::string::npos) << lines[0];
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need terabytes of address space
+TEST_F(Faults, TooLittleAddressSpaceIsRefusedBeforeTheFirstStep) {
+  for (const char* limit : {"-v 64", "-v 96", "-v 160", "-v 224", "-v 288", "-v 352", "-v 416", "-d 64", "-d 256"}) {
+    const std::string command =
+        std::string("ulimit ").append(limit, 3).append("$((").append(limit + 3).append(" * 1024))");
+    const ProgramResult result = train_under(command, 2);
+    EXPECT_EQ(result.status, 64) << limit << "\n" << result.output;
+    const auto lines = error_lines(result.output);
+    ASSERT_EQ(lines.size(), 1u) << limit << "\n" << result.output;
+    EXPECT_NE(lines[0].find(std::string("ulimit ") + std::string(limit).substr(0, 2) + " leaves"), std::string::npos)
+        << lines[0];
+    EXPECT_EQ(result.output.find("step 1/"), std::string::npos) << result.output;
+  }
+  const ProgramResult enough = train_under("ulimit -v $((1024 * 1024))", 2);
+  EXPECT_EQ(enough.status, 0) << enough.output;
+}
+
+TEST_F(Faults, ProgramsThatComputeNothingNeedLittleAddressSpace) {
+  const std::string limit = "ulimit -v 65536; ";
+  EXPECT_EQ(run_command(limit + program("lamina") + " --version").status, 0);
+  EXPECT_EQ(run_command(limit + program("lamina-tokenize") + " --tokenizer byte --threads 1 --out " + path("t.h5") +
+                        " " + path("text.txt"))
+                .status,
+            0);
+  const ProgramResult generate =
+      run_command(limit + program("lamina") + " generate --prompt x --model " + path("model"));
+  EXPECT_EQ(generate.status, 64) << generate.output;
+  EXPECT_NE(generate.output.find("OpenBLAS"), std::string::npos) << generate.output;
+}
+#endif
+
 TEST_F(Faults, TooLittleSharedMemoryIsRefusedBeforeTheFirstStep) {
   if (!can_mount()) GTEST_SKIP() << "needs the right to mount a small file system";
   write_model("model", {{"vocab_size", 20000}, {"hidden_size", 96}});

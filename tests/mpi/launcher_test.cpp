@@ -24,6 +24,15 @@ TEST(Launcher, TheInnermostLauncherCounts) {
   EXPECT_EQ(launched_tasks(variables({{"SLURM_NTASKS", "many"}})), std::nullopt);
 }
 
+TEST(Launcher, OneTaskSpeaksBeforeMpiStarts) {
+  EXPECT_TRUE(first_of_all_tasks(variables({})));
+  EXPECT_TRUE(first_of_all_tasks(variables({{"SLURM_PROCID", "0"}})));
+  EXPECT_FALSE(first_of_all_tasks(variables({{"SLURM_PROCID", "3"}})));
+  EXPECT_FALSE(first_of_all_tasks(variables({{"OMPI_COMM_WORLD_RANK", "1"}, {"SLURM_PROCID", "0"}})));
+  EXPECT_TRUE(first_of_node(variables({{"OMPI_COMM_WORLD_RANK", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}})));
+  EXPECT_FALSE(first_of_node(variables({{"SLURM_LOCALID", "2"}})));
+}
+
 TEST(Launcher, TasksThatMpiCannotFindAreRefusedBeforeItStarts) {
   EXPECT_THROW(refuse_unreachable_tasks(variables({{"SLURM_NTASKS", "4"}})), UsageError);
   EXPECT_THROW(refuse_unreachable_tasks(variables({{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "1"}})), UsageError);

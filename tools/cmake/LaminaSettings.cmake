@@ -23,10 +23,15 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 
-# OpenBLAS's own package has no imported target: give it one.
+# OpenBLAS is loaded when it is needed (src/backends/cpu/openblas_library.hpp), so nothing links it.
+list(GET OpenBLAS_LIBRARIES 0 LAMINA_OPENBLAS_FILE)
+if(NOT LAMINA_OPENBLAS_FILE MATCHES "\\.(so|dylib)")
+  message(FATAL_ERROR "a shared OpenBLAS is needed, but ${LAMINA_OPENBLAS_FILE} was found")
+endif()
 add_library(lamina_openblas INTERFACE)
 target_include_directories(lamina_openblas SYSTEM INTERFACE ${OpenBLAS_INCLUDE_DIRS})
-target_link_libraries(lamina_openblas INTERFACE ${OpenBLAS_LIBRARIES})
+target_compile_definitions(lamina_openblas INTERFACE "LAMINA_OPENBLAS_FILE=\"${LAMINA_OPENBLAS_FILE}\"")
+target_link_libraries(lamina_openblas INTERFACE ${CMAKE_DL_LIBS})
 
 add_library(lamina_hdf5_library INTERFACE)
 target_include_directories(lamina_hdf5_library SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})

@@ -41,6 +41,16 @@ using Lookup = std::function<std::optional<std::string>(const char*)>;
 // MPI starts.
 void refuse_unreachable_tasks(const Lookup& environment);
 
+// Throws UsageError when the limits of this process leave too little address space for MPI, which would end with a
+// signal or wait for ever. Where there is a limit, what malloc reserves for threads is kept out of it. Call before MPI
+// starts.
+void require_space_for_mpi(const Lookup& environment);
+
+// Whether this task is the one that tells what is wrong before MPI has started: the first of all, or of its node, by
+// the variables of mpirun and srun.
+[[nodiscard]] bool first_of_all_tasks(const Lookup& environment);
+[[nodiscard]] bool first_of_node(const Lookup& environment);
+
 // Throws UsageError when the launcher started several tasks but each came up as a world of its own (as `srun` without
 // the right
 // --mpi does): N runs would overwrite each other.

@@ -1,11 +1,12 @@
 #include "gemm.hpp"
 
+#include "openblas_library.hpp"
+
 #include <algorithm>
 #include <limits>
 
 #include <lamina/base/check.hpp>
 
-#include <cblas.h>
 #include <omp.h>
 
 namespace lamina::cpu {
@@ -65,16 +66,16 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Factor a,
           std::int64_t c_stride, int threads) {
   const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const ThreadCountScope scope(team_for(products, threads));
-  cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
-              to_blas(m), to_blas(n), to_blas(k), alpha, a.data, stride_of(a, m, k), b.data, stride_of(b, k, n), beta,
-              c, to_blas(std::max<std::int64_t>({c_stride, n, 1})));
+  openblas().sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
+                   to_blas(m), to_blas(n), to_blas(k), alpha, a.data, stride_of(a, m, k), b.data, stride_of(b, k, n),
+                   beta, c, to_blas(std::max<std::int64_t>({c_stride, n, 1})));
 }
 
 void gram(std::int64_t m, std::int64_t k, float alpha, Factor a, float beta, float* c, int threads) {
   const double products = 0.5 * static_cast<double>(m) * static_cast<double>(m) * static_cast<double>(k);
   const ThreadCountScope scope(team_for(products, threads));
-  cblas_ssyrk(CblasRowMajor, CblasUpper, a.transposed ? CblasTrans : CblasNoTrans, to_blas(m), to_blas(k), alpha,
-              a.data, stride_of(a, m, k), beta, c, to_blas(m));
+  openblas().ssyrk(CblasRowMajor, CblasUpper, a.transposed ? CblasTrans : CblasNoTrans, to_blas(m), to_blas(k), alpha,
+                   a.data, stride_of(a, m, k), beta, c, to_blas(m));
   mirror_upper(c, m);
 }
 

@@ -1,5 +1,7 @@
 #include "openblas_setup.hpp"
 
+#include "openblas_library.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -7,15 +9,8 @@
 #include <lamina/base/error.hpp>
 #include <lamina/base/log.hpp>
 
-#include <cblas.h>
 #include <fmt/format.h>
 #include <stdlib.h>
-
-// Exported by builds of OpenBLAS with kernels for several processors, though in no header; absent (null) in others.
-extern "C" {
-void gotoblas_dynamic_init() __attribute__((weak));
-void gotoblas_dynamic_quit() __attribute__((weak));
-}
 
 namespace lamina::cpu {
 namespace {
@@ -47,10 +42,11 @@ void choose_kernels() {
   const char* better = kernels_by_features();
   const std::string before = openblas_kernels();
   if (better == nullptr || !outdated(before) || getenv(kernel_choice) != nullptr) return;
-  if (gotoblas_dynamic_init != nullptr && gotoblas_dynamic_quit != nullptr) {
+  const OpenBlas& library = openblas();
+  if (library.dynamic_init != nullptr && library.dynamic_quit != nullptr) {
     setenv(kernel_choice, better, 1);
-    gotoblas_dynamic_quit();
-    gotoblas_dynamic_init();
+    library.dynamic_quit();
+    library.dynamic_init();
     unsetenv(kernel_choice);
   }
   if (!outdated(openblas_kernels())) {
@@ -65,17 +61,18 @@ void choose_kernels() {
 
 }  // namespace
 
-std::string openblas_kernels() { return openblas_get_corename(); }
+std::string openblas_kernels() { return openblas().get_corename(); }
 
 void prepare_openblas(int threads) {
+  const OpenBlas& library = load_openblas(threads);
   choose_kernels();
-  if (openblas_get_parallel() == OPENBLAS_OPENMP) return;
+  if (library.get_parallel() == OPENBLAS_OPENMP) return;
   if (threads > 1) {
     throw UsageError(one_line(fmt::format("cannot compute with {} threads", threads),
                               "this OpenBLAS was not built with OpenMP",
                               "install the openmp flavour (libopenblas-openmp-dev), or set compute.threads = 1"));
   }
-  openblas_set_num_threads(1);
+  library.set_num_threads(1);
 }
 
 }  // namespace lamina::cpu
