@@ -74,6 +74,7 @@ int generate_command(const std::vector<std::string>& arguments) {
   options.sampling = a.text.sampling();
   options.stop_at_eos = !a.ignore_eos;
   StreamDecoder decoder(choice.tokenizer, true);
+  decoder.continue_after(prompt);
   const auto write = [](const std::string& text) {
     return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   };

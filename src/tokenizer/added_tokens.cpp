@@ -7,7 +7,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
+
+#include <lamina/base/error.hpp>
 
 #include <fmt/format.h>
 
@@ -99,32 +100,84 @@ bool TokenMatcher::find(std::string_view text, std::size_t from, Match& match) c
   return false;
 }
 
-AddedTokens::AddedTokens(const JsonNode& section, const BpeModel& model, const Normalizer& normalizer) {
-  RegexScratch scratch;
-  std::unordered_map<std::string_view, std::size_t> seen;
-  // New tokens are numbered from the size of the model's vocabulary, as the library does.
-  std::int64_t next_id = static_cast<std::int64_t>(model.token_count());
+AddedTokens::AddedTokens(const std::optional<JsonNode>& section, std::span<const DeclaredToken> declared,
+                         const BpeModel& model, const Normalizer& normalizer)
+    : next_id_(static_cast<std::int64_t>(model.token_count())) {
+  if (section) read_section(*section, model);
+  for (const DeclaredToken& token : declared) declare(token, model);
+  prepare_matching(normalizer);
+}
+
+// New tokens are numbered from the size of the model's vocabulary, as the library does.
+std::int32_t AddedTokens::id_for(const AddedToken& token, const BpeModel& model) {
+  const auto in_model = model.id_of(token.content);
+  return in_model ? *in_model : static_cast<std::int32_t>(next_id_++);
+}
+
+void AddedTokens::append(AddedToken token, std::string place) {
+  by_content_.emplace(token.content, tokens_.size());
+  tokens_.push_back(std::move(token));
+  places_.push_back(std::move(place));
+}
+
+void AddedTokens::read_section(const JsonNode& section, const BpeModel& model) {
   tokens_.reserve(section.size());
   for (std::size_t i = 0; i < section.size(); ++i) {
     const JsonNode node = section.at(i);
     AddedToken token = parse_token(node);
-    const auto in_model = model.id_of(token.content);
-    const std::int64_t given = in_model ? *in_model : next_id++;
-    if (given != token.id) {
+    if (by_content_.contains(token.content))
+      node.refuse(fmt::format("token {} appears twice", in_quotes(token.content)));
+    if (const std::int32_t given = id_for(token, model); given != token.id) {
       node.at("id").refuse(fmt::format("token {} has id {} here but {} by its place in the vocabulary",
                                        in_quotes(token.content), token.id, given),
                            "save the tokenizer again with the tokenizers library");
     }
-    if (token.normalized) (void)normalizer.apply(token.matched, scratch);
-    tokens_.push_back(std::move(token));
-    const AddedToken& kept = tokens_.back();
-    if (!seen.emplace(kept.content, i).second)
-      node.refuse(fmt::format("token {} appears twice", in_quotes(kept.content)));
-    if (kept.matched.empty()) node.refuse(fmt::format("token {} is normalised to nothing", in_quotes(kept.content)));
-    if (!(kept.normalized ? after_ : before_).add(kept.matched, i)) {
-      node.refuse(fmt::format("token {} matches the same text as another", in_quotes(kept.content)));
-    }
+    append(std::move(token), node.described());
   }
+}
+
+void AddedTokens::declare(const DeclaredToken& declared, const BpeModel& model) {
+  if (declared.token.content.empty()) return;
+  const auto found = by_content_.find(declared.token.content);
+  AddedToken token = declared.token;
+  if (found == by_content_.end() && !declared.may_be_new && !model.id_of(token.content)) return;
+  token.id = found == by_content_.end() ? id_for(token, model) : tokens_[found->second].id;
+  if (declared.token.id >= 0 && declared.token.id != token.id) {
+    throw DataError(one_line(fmt::format("cannot use {}", declared.place),
+                             fmt::format("token {} has id {} there but {} by its place in the vocabulary",
+                                         in_quotes(token.content), declared.token.id, token.id),
+                             "save the tokenizer again with transformers"));
+  }
+  if (found == by_content_.end()) return append(std::move(token), declared.place);
+  if (!declared.flags_replace) return;
+  AddedToken& known = tokens_[found->second];
+  known.single_word = token.single_word;
+  known.lstrip = token.lstrip;
+  known.rstrip = token.rstrip;
+  known.was_normalized = known.was_normalized || known.normalized;
+  known.normalized = token.normalized;
+  known.special = known.special || token.special;
+}
+
+void AddedTokens::prepare_matching(const Normalizer& normalizer) {
+  RegexScratch scratch;
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    AddedToken& token = tokens_[i];
+    token.decoded = token.content;
+    if (token.normalized || token.was_normalized) (void)normalizer.apply(token.decoded, scratch);
+    token.matched = token.normalized ? token.decoded : token.content;
+    const auto refuse = [&](std::string_view why) {
+      throw DataError(one_line(fmt::format("cannot use {}", places_[i]),
+                               fmt::format("token {} {}", in_quotes(token.content), why)));
+    };
+    if (token.matched.empty()) refuse("is normalised to nothing");
+    if (!(token.normalized ? after_ : before_).add(token.matched, i)) refuse("matches the same text as another");
+  }
+}
+
+std::optional<std::int32_t> AddedTokens::id_of(std::string_view content) const {
+  const auto found = by_content_.find(std::string(content));
+  return found == by_content_.end() ? std::nullopt : std::optional(tokens_[found->second].id);
 }
 
 void AddedTokens::cut(std::string_view text, bool normalized, std::vector<Segment>& segments) const {

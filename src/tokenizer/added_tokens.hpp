@@ -1,4 +1,5 @@
-// The "added_tokens" of tokenizer.json: tokens found in the text before anything else looks at it.
+// The "added_tokens" of tokenizer.json and of the files beside it: tokens found in the text before anything else looks
+// at it.
 #pragma once
 
 #include "json_node.hpp"
@@ -6,8 +7,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace lamina {
@@ -16,10 +20,20 @@ class BpeModel;
 class Normalizer;
 
 struct AddedToken {
-  std::int32_t id;
+  std::int32_t id = -1;  // -1: not said
   std::string content;
-  std::string matched;  // what is looked for and what decodes: the content, normalised where the token says so
-  bool single_word, lstrip, rstrip, normalized, special;
+  std::string matched;  // what is looked for: the content, normalised where the token says so
+  std::string decoded;  // what decodes: normalised, too, where any file says so
+  bool single_word = false, lstrip = false, rstrip = false, normalized = false, special = false;
+  bool was_normalized = false;  // before another file's flags replaced its own
+};
+
+// A token that another file than tokenizer.json names.
+struct DeclaredToken {
+  AddedToken token;
+  std::string place;           // of its declaration, for messages
+  bool flags_replace = false;  // its flags hold, not those of tokenizer.json
+  bool may_be_new = true;      // else it counts only where the vocabulary has it
 };
 
 // Finds the longest of a set of strings at the leftmost place. (A trie walked from each place where one can begin.)
@@ -53,10 +67,13 @@ class AddedTokens {
   };
 
   AddedTokens() = default;
-  // Refuses (DataError) tokens whose id is not the one the library would give them, doubles, and empty ones.
-  AddedTokens(const JsonNode& section, const BpeModel& model, const Normalizer& normalizer);
+  // The section of tokenizer.json, if there is one, then `declared` as transformers adds them: a new token gets the
+  // next id. Refuses (DataError) tokens whose id is not the one the library would give them, doubles, and empty ones.
+  AddedTokens(const std::optional<JsonNode>& section, std::span<const DeclaredToken> declared, const BpeModel& model,
+              const Normalizer& normalizer);
 
   [[nodiscard]] const std::vector<AddedToken>& tokens() const { return tokens_; }
+  [[nodiscard]] std::optional<std::int32_t> id_of(std::string_view content) const;
   // Cuts `text` at the tokens matched before (`normalized` false) or after normalisation; segments cover the text in
   // order.
   void cut(std::string_view text, bool normalized, std::vector<Segment>& segments) const;
@@ -64,8 +81,16 @@ class AddedTokens {
 
  private:
   [[nodiscard]] const TokenMatcher& matcher(bool normalized) const { return normalized ? after_ : before_; }
+  void read_section(const JsonNode& section, const BpeModel& model);
+  void declare(const DeclaredToken& declared, const BpeModel& model);
+  [[nodiscard]] std::int32_t id_for(const AddedToken& token, const BpeModel& model);
+  void append(AddedToken token, std::string place);
+  void prepare_matching(const Normalizer& normalizer);
 
   std::vector<AddedToken> tokens_;
+  std::vector<std::string> places_;  // of each token, for messages
+  std::unordered_map<std::string, std::size_t> by_content_;
+  std::int64_t next_id_ = 0;
   TokenMatcher before_, after_;
 };
 

@@ -64,6 +64,18 @@ class ReplaceDecoderStep final : public DecoderStep {
   std::string content_;
 };
 
+// The byte of a token like "<0x61>".
+std::optional<char> fallback_byte(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
+  // A leading '+' is allowed by the library's number parser.
+  std::string_view digits = token.substr(3, 2);
+  if (digits.front() == '+') digits.remove_prefix(1);
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return static_cast<char>(static_cast<unsigned char>(value));
+}
+
 // Runs of tokens like "<0x61>" become bytes; a run that is not UTF-8 becomes one U+FFFD for each of its bytes.
 class ByteFallbackStep final : public DecoderStep {
  public:
@@ -80,7 +92,7 @@ class ByteFallbackStep final : public DecoderStep {
       bytes.clear();
     };
     for (auto& token : tokens) {
-      if (const auto byte = byte_of(token)) {
+      if (const auto byte = fallback_byte(token)) {
         bytes.push_back(*byte);
         continue;
       }
@@ -89,18 +101,6 @@ class ByteFallbackStep final : public DecoderStep {
     }
     flush();
     tokens = std::move(out);
-  }
-
- private:
-  static std::optional<char> byte_of(std::string_view token) {
-    if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
-    // A leading '+' is allowed by the library's number parser.
-    std::string_view digits = token.substr(3, 2);
-    if (digits.front() == '+') digits.remove_prefix(1);
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-    return static_cast<char>(static_cast<unsigned char>(value));
   }
 };
 
@@ -201,12 +201,15 @@ void Decoder::add(const JsonNode& section) {
   if (section.at("type").string() != "Sequence") {
     if (steps_.size() == max_steps) section.refuse(fmt::format("more than {} decoders", max_steps));
     steps_.push_back(parse_step(section));
+    joins_bytes_ = joins_bytes_ || dynamic_cast<const ByteFallbackStep*>(steps_.back().get()) != nullptr;
     return;
   }
   section.only_keys({"type", "decoders"});
   const JsonNode list = section.at("decoders");
   for (std::size_t i = 0; i < list.size(); ++i) add(list.at(i));
 }
+
+bool Decoder::waits_for_next(std::string_view token) const { return joins_bytes_ && fallback_byte(token).has_value(); }
 
 std::string Decoder::decode(std::vector<std::string> tokens) const {
   if (!present_) return concatenate(tokens, " ");

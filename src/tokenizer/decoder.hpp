@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lamina {
@@ -26,6 +27,8 @@ class Decoder {
   // Exactly one step, ByteLevel: text is the concatenation of the tokens' bytes.
   [[nodiscard]] bool concatenates_bytes() const { return concatenates_bytes_; }
   [[nodiscard]] std::string decode(std::vector<std::string> tokens) const;
+  // Whether the text of this token still depends on the next one: a byte that may be part of a character.
+  [[nodiscard]] bool waits_for_next(std::string_view token) const;
 
  private:
   void add(const JsonNode& section);
@@ -33,6 +36,7 @@ class Decoder {
   std::vector<std::unique_ptr<DecoderStep>> steps_;
   bool present_ = false;
   bool concatenates_bytes_ = false;
+  bool joins_bytes_ = false;  // has a ByteFallback
 };
 
 // What ByteLevel makes of one token: the bytes it spells, or its own UTF-8 when it is not in the byte alphabet.

@@ -26,6 +26,7 @@ class JsonNode {
 
   [[nodiscard]] const nlohmann::json& raw() const { return *value_; }
   [[nodiscard]] const std::string& place() const { return place_; }
+  [[nodiscard]] std::string described() const { return *file_ + ": " + (place_.empty() ? "top" : place_); }
   [[nodiscard]] bool is_null() const { return value_->is_null(); }
 
   // Member of an object; `at` refuses when it is missing, `find` gives nothing when it is missing or null.

@@ -30,6 +30,12 @@ std::string take_certain(std::string& bytes) {
 StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens)
     : tokenizer_(&tokenizer), skip_special_tokens_(skip_special_tokens) {}
 
+void StreamDecoder::continue_after(std::span<const std::int32_t> ids) {
+  pending_.clear();
+  window_.assign(ids.begin(), ids.end());
+  given_ = window_.size();
+}
+
 std::string StreamDecoder::push(std::int32_t id) {
   return tokenizer_->impl_->decoder.concatenates_bytes() ? push_bytes(id) : push_window(id);
 }
@@ -42,12 +48,13 @@ std::string StreamDecoder::push_bytes(std::int32_t id) {
 }
 
 // Decoders that look at neighbours (the first token loses its space, runs of byte tokens form characters): decode what
-// is out and what is out plus new, and give the difference. Text that ends in U+FFFD may be the first half of a
-// character.
+// is out and what is out plus new, and give the difference. Bytes are held back until their run ends: as a whole it is
+// text or not. Text that ends in U+FFFD may be the first half of a character.
 std::string StreamDecoder::push_window(std::int32_t id) {
   const Tokenizer::Impl::Token* token = tokenizer_->impl_->token(id);
   if (token == nullptr || (skip_special_tokens_ && token->special)) return {};
   window_.push_back(id);
+  if (tokenizer_->impl_->decoder.waits_for_next(token->decoded)) return {};
   const std::string before = tokenizer_->decode(std::span(window_).first(given_), skip_special_tokens_);
   const std::string now = tokenizer_->decode(window_, skip_special_tokens_);
   if (now.size() <= before.size() || now.ends_with(utf8::replacement)) return {};

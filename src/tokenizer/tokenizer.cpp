@@ -44,35 +44,21 @@ class Lease {
   TokenizerWorkspace workspace_;
 };
 
-std::optional<std::string> token_text(const JsonNode& root, const char* key) {
-  const auto node = root.find(key);
-  if (!node) return std::nullopt;
-  return node->raw().is_object() ? node->at("content").string() : node->string();
+std::string text_if_there(const std::filesystem::path& file) {
+  std::error_code unreadable;  // reading the file says more
+  return std::filesystem::exists(file, unreadable) ? read_file(file) : std::string();
 }
 
-// A template, or a list of named ones of which "default" counts.
-std::optional<std::string> template_text(const JsonNode& root) {
-  const auto node = root.find("chat_template");
-  if (!node) return std::nullopt;
-  if (!node->raw().is_array()) return node->string();
-  for (std::size_t i = 0; i < node->size(); ++i) {
-    if (node->at(i).at("name").string() == "default") return node->at(i).at("template").string();
+TokenizerFiles files_beside(const std::filesystem::path& tokenizer_json) {
+  TokenizerFiles files;
+  for (TokenizerFile* file : {&files.config, &files.special_tokens_map, &files.added_tokens, &files.model_config}) {
+    const std::filesystem::path path = tokenizer_json.parent_path() / file->name;
+    *file = {path.string(), text_if_there(path)};
   }
-  return std::nullopt;
+  return files;
 }
 
 }  // namespace
-
-TokenizerConfig parse_tokenizer_config(std::string_view text, const std::string& file) {
-  TokenizerConfig config;
-  if (text.empty()) return config;
-  const nlohmann::json document = parse_strict_json(text, file);
-  const JsonNode root(document, file, "");
-  config.eos = token_text(root, "eos_token");
-  config.bos = token_text(root, "bos_token");
-  config.chat_template = template_text(root);
-  return config;
-}
 
 TokenizerWorkspace::TokenizerWorkspace() : impl_(std::make_unique<Impl>()) {}
 TokenizerWorkspace::TokenizerWorkspace(TokenizerWorkspace&&) noexcept = default;
@@ -89,13 +75,9 @@ Tokenizer Tokenizer::load(const std::filesystem::path& path) {
   const bool folder = std::filesystem::is_directory(path, unreadable);
   const std::filesystem::path file = folder ? path / "tokenizer.json" : path;
   const std::string text = read_file(file);
-  TokenizerConfig config;
-  const auto beside = [&](const char* name) { return file.parent_path() / name; };
-  if (const auto other = beside("tokenizer_config.json"); std::filesystem::exists(other, unreadable)) {
-    config = parse_tokenizer_config(read_file(other), other.string());
-  }
-  if (const auto other = beside("chat_template.jinja"); std::filesystem::exists(other, unreadable)) {
-    config.chat_template = read_file(other);
+  TokenizerConfig config = parse_tokenizer_files(files_beside(file));
+  if (const std::string own = text_if_there(file.parent_path() / "chat_template.jinja"); !own.empty()) {
+    config.chat_template = own;
   }
   const std::string name = file.string();
   const nlohmann::json document = parse_strict_json(text, name);
@@ -105,7 +87,9 @@ Tokenizer Tokenizer::load(const std::filesystem::path& path) {
 Tokenizer Tokenizer::parse(std::string_view tokenizer_json, std::string_view tokenizer_config_json,
                            const std::string& name) {
   const nlohmann::json document = parse_strict_json(tokenizer_json, name);
-  const TokenizerConfig config = parse_tokenizer_config(tokenizer_config_json, "tokenizer_config.json");
+  TokenizerFiles files;
+  files.config.text = tokenizer_config_json;
+  const TokenizerConfig config = parse_tokenizer_files(files);
   return Tokenizer(std::make_unique<Impl>(JsonNode(document, name, ""), config, name));
 }
 
@@ -155,12 +139,7 @@ std::string Tokenizer::decode_bytes(std::span<const std::int32_t> ids, bool skip
 
 std::int64_t Tokenizer::vocab_size() const { return static_cast<std::int64_t>(impl_->tokens.size()); }
 
-std::optional<std::int32_t> Tokenizer::id_of(std::string_view token) const {
-  for (const auto& added : impl_->added.tokens()) {
-    if (added.content == token) return added.id;
-  }
-  return impl_->model.id_of(token);
-}
+std::optional<std::int32_t> Tokenizer::id_of(std::string_view token) const { return impl_->id_of(token); }
 
 std::optional<std::string> Tokenizer::token_of(std::int32_t id) const {
   if (impl_->token(id) == nullptr) return std::nullopt;
@@ -174,6 +153,7 @@ bool Tokenizer::is_special(std::int32_t id) const {
 
 bool Tokenizer::pure_bytes() const { return impl_->pure_bytes; }
 std::optional<std::int32_t> Tokenizer::eos() const { return impl_->eos; }
+std::optional<std::int32_t> Tokenizer::document_eos() const { return impl_->document_eos; }
 std::optional<std::int32_t> Tokenizer::bos() const { return impl_->bos; }
 const std::optional<std::string>& Tokenizer::chat_template() const { return impl_->chat_template; }
 

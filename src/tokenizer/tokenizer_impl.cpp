@@ -19,20 +19,14 @@ Part optional_part(const JsonNode& root, const char* key) {
   return section ? Part(*section) : Part();
 }
 
-void refuse_unless_null(const JsonNode& root, const char* key) {
-  if (const auto section = root.find(key)) {
-    section->refuse(fmt::format("{} would change the ids and is not implemented", key), "set it to null");
-  }
-}
-
+// "truncation" and "padding" are known and without effect, as in transformers: they are what batches are cut and filled
+// to where a caller asks for it, not how a text is encoded.
 const JsonNode& checked(const JsonNode& root) {
   root.only_keys({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
                   "decoder", "model"});
   if (const auto version = root.find("version"); version && version->string() != "1.0") {
     version->refuse(fmt::format("version {} is not known", in_quotes(version->string())), "only 1.0 is");
   }
-  refuse_unless_null(root, "truncation");
-  refuse_unless_null(root, "padding");
   return root;
 }
 
@@ -57,9 +51,9 @@ Tokenizer::Impl::Impl(const JsonNode& root, const TokenizerConfig& config, const
     : normalizer(optional_part<Normalizer>(checked(root), "normalizer")),
       pre_tokenizer(optional_part<PreTokenizer>(root, "pre_tokenizer")),
       model(root.at("model"), pre_tokenizer.byte_level()),
+      added(root.find("added_tokens"), config.tokens, model, normalizer),
       decoder(optional_part<Decoder>(root, "decoder")),
       chat_template(config.chat_template) {
-  if (const auto section = root.find("added_tokens")) added = AddedTokens(*section, model, normalizer);
   list_tokens();
   if (const auto section = root.find("post_processor")) {
     post_processor = PostProcessor(*section, [&](std::int32_t id) { return token(id) != nullptr; });
@@ -67,19 +61,31 @@ Tokenizer::Impl::Impl(const JsonNode& root, const TokenizerConfig& config, const
   pure_bytes = model.spells_bytes() && pre_tokenizer.transparent() && normalizer.empty() &&
                decoder.concatenates_bytes() &&
                std::all_of(added.tokens().begin(), added.tokens().end(), strips_nothing);
-  const auto resolve = [&](const std::optional<std::string>& text, const char* key) -> std::optional<std::int32_t> {
-    if (!text) return std::nullopt;
-    for (const auto& candidate : added.tokens()) {
-      if (candidate.content == *text) return candidate.id;
-    }
-    if (const auto id = model.id_of(*text)) return id;
+  resolve_ends(config, name);
+}
+
+std::optional<std::int32_t> Tokenizer::Impl::id_of(std::string_view token) const {
+  if (const auto id = added.id_of(token)) return id;
+  return model.id_of(token);
+}
+
+void Tokenizer::Impl::resolve_ends(const TokenizerConfig& config, const std::string& name) {
+  const auto resolve = [&](const std::optional<std::string>& text, const std::optional<std::string>& otherwise,
+                           const char* key) -> std::optional<std::int32_t> {
+    if (!text) return otherwise ? id_of(*otherwise) : std::nullopt;
+    if (const auto id = id_of(*text)) return id;
     throw DataError(
         one_line(fmt::format("cannot use {}", name),
-                 fmt::format("{} {} of tokenizer_config.json is not in the vocabulary", key, in_quotes(*text)),
-                 "save both files from the same tokenizer"));
+                 fmt::format("{} {} of the files beside it is not in the vocabulary", key, in_quotes(*text)),
+                 "save the files from the same tokenizer"));
   };
-  eos = resolve(config.eos, "eos_token");
-  bos = resolve(config.bos, "bos_token");
+  eos = resolve(config.eos, config.default_eos, "eos_token");
+  bos = resolve(config.bos, config.default_bos, "bos_token");
+  document_eos = eos;
+  if (eos) return;
+  const auto named = std::ranges::find_if(
+      config.model_eos, [&](std::int64_t id) { return token(static_cast<std::int32_t>(id)) != nullptr; });
+  if (named != config.model_eos.end()) document_eos = static_cast<std::int32_t>(*named);
 }
 
 void Tokenizer::Impl::list_tokens() {
@@ -91,14 +97,14 @@ void Tokenizer::Impl::list_tokens() {
   for (const auto& entry : added.tokens()) {
     if (entry.special) special.insert(entry.content);
   }
-  const auto put = [&](std::int32_t id, const std::string& content, const std::string& matched) {
+  const auto put = [&](std::int32_t id, const std::string& content, const std::string& text) {
     const auto index = static_cast<std::size_t>(id);
-    const std::string decoded = decoder.concatenates_bytes() ? byte_level_bytes(matched) : matched;
-    tokens[index] = {decoded, true, special.contains(matched)};
+    const std::string decoded = decoder.concatenates_bytes() ? byte_level_bytes(text) : text;
+    tokens[index] = {decoded, true, special.contains(text)};
     names[index] = content;
   };
   for (const auto& [token, id] : model.vocabulary()) put(id, token, token);
-  for (const auto& entry : added.tokens()) put(entry.id, entry.content, entry.matched);
+  for (const auto& entry : added.tokens()) put(entry.id, entry.content, entry.decoded);
 }
 
 const Tokenizer::Impl::Token* Tokenizer::Impl::token(std::int32_t id) const {

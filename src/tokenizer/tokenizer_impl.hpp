@@ -7,6 +7,7 @@
 #include "normalizer.hpp"
 #include "post_processor.hpp"
 #include "pre_tokenizer.hpp"
+#include "special_tokens.hpp"
 
 #include <mutex>
 
@@ -22,12 +23,6 @@ struct TokenizerWorkspace::Impl {
   std::vector<AddedTokens::Segment> outer, inner;
   std::vector<std::int32_t> ids;
 };
-
-// What tokenizer_config.json says.
-struct TokenizerConfig {
-  std::optional<std::string> eos, bos, chat_template;
-};
-[[nodiscard]] TokenizerConfig parse_tokenizer_config(std::string_view text, const std::string& file);
 
 struct Tokenizer::Impl {
   struct Token {
@@ -50,7 +45,7 @@ struct Tokenizer::Impl {
   PostProcessor post_processor;
   std::vector<Token> tokens;  // by id
   std::vector<std::string> names;
-  std::optional<std::int32_t> eos, bos;
+  std::optional<std::int32_t> eos, bos, document_eos;
   std::optional<std::string> chat_template;
   bool pure_bytes = false;
 
@@ -58,7 +53,10 @@ struct Tokenizer::Impl {
   mutable std::mutex pool_mutex;
   mutable std::vector<TokenizerWorkspace> pool;
 
+  [[nodiscard]] std::optional<std::int32_t> id_of(std::string_view token) const;
+
  private:
+  void resolve_ends(const TokenizerConfig& config, const std::string& name);
   void list_tokens();
   void encode_text(std::string_view text, TokenizerWorkspace::Impl& workspace, std::vector<std::int32_t>& out) const;
   void encode_segment(std::string_view text, bool at_start, TokenizerWorkspace::Impl& workspace,

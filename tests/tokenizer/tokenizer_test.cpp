@@ -185,8 +185,6 @@ INSTANTIATE_TEST_SUITE_P(
     sections, Refusal,
     testing::Values(
         Refused{"gpt2", R"({"version": "2.0"})", "version: version '2.0' is not known"},
-        Refused{"gpt2", R"({"truncation": {"max_length": 5}})", "truncation: truncation would change the ids"},
-        Refused{"gpt2", R"({"padding": {"strategy": {"Fixed": 5}}})", "padding: padding would change the ids"},
         Refused{"gpt2", R"({"extra": 1})", "key 'extra' is not known"},
         Refused{"gpt2", R"({"model": null})", "key 'model' is missing"},
         Refused{"gpt2", R"({"model": {"type": "Unigram"}})", "model.type: model 'Unigram' is not implemented"},

@@ -2,8 +2,9 @@
 //
 // A Tokenizer is what a tokenizer.json describes: byte pair encoding, byte-level (GPT-2, Llama 3, Qwen2 to Qwen3,
 // SmolLM2) or with SentencePiece's byte fallback (Llama 2, Mistral). Ids equal those of `tokenizers` 0.23 for every
-// text. What is not implemented (other models, dropout, truncation, padding, ...) is refused with DataError naming the
-// key; nothing is ignored that could change an id.
+// text. What is not implemented (other models, dropout, ...) is refused with DataError naming the key; nothing is
+// ignored that could change an id. (`truncation` and `padding` are no part of how a text is encoded, as in
+// transformers.)
 //
 // Text is UTF-8. Bytes that are not become U+FFFD, one for each maximal ill-formed part (Python's errors="replace"),
 // except with a tokenizer of pure bytes (the built-in one), which encodes any byte string as it is.
@@ -41,8 +42,10 @@ class TokenizerWorkspace {
 
 class Tokenizer {
  public:
-  // Reads a tokenizer.json, or a folder that holds one. From the same folder, where present: tokenizer_config.json
-  // (eos_token, bos_token, chat_template) and chat_template.jinja. Throws DataError naming file and place.
+  // Reads a tokenizer.json, or a folder that holds one. From the same folder, where present, as transformers does:
+  // tokenizer_config.json (tokens that tokenizer.json lacks, eos_token, bos_token, chat_template),
+  // special_tokens_map.json, added_tokens.json, chat_template.jinja; and the model's config.json. Throws DataError
+  // naming file and place.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& path);
   // The same from the files' contents; `name` stands for the file in messages. An empty config is no config.
   [[nodiscard]] static Tokenizer parse(std::string_view tokenizer_json, std::string_view tokenizer_config_json = {},
@@ -81,8 +84,10 @@ class Tokenizer {
   // Any byte string survives encode and decode_bytes.
   [[nodiscard]] bool pure_bytes() const;
 
-  // From tokenizer_config.json.
+  // From tokenizer_config.json, else special_tokens_map.json, else what the tokenizer's class in transformers takes.
   [[nodiscard]] std::optional<std::int32_t> eos() const;
+  // The token that separates documents: eos(), else the first eos_token_id of the model's config.json.
+  [[nodiscard]] std::optional<std::int32_t> document_eos() const;
   [[nodiscard]] std::optional<std::int32_t> bos() const;
   // The template's text, unread; chat_template.hpp renders those it knows.
   [[nodiscard]] const std::optional<std::string>& chat_template() const;
@@ -99,6 +104,9 @@ class StreamDecoder {
  public:
   // `tokenizer` outlives the decoder.
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens);
+  // Starts anew behind `ids`, whose text is out already: what follows is then the same as when all is decoded at once
+  // (tokenizers of SentencePiece's kind drop the space before the first token only).
+  void continue_after(std::span<const std::int32_t> ids);
   // The text that became certain with `id`; often empty.
   [[nodiscard]] std::string push(std::int32_t id);
   // The rest; the decoder is then as new.
