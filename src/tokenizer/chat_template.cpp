@@ -1,11 +1,14 @@
-#include "chat_families.hpp"
+#include "chat_request.hpp"
+#include "chat_turns.hpp"
 #include "json_node.hpp"
+#include "token_places.hpp"
 #include "utf8.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+#include <array>
+#include <ctime>
+#include <optional>
 
-#include <lamina/base/check.hpp>
 #include <lamina/base/error.hpp>
 #include <lamina/tokenizer/chat_template.hpp>
 
@@ -15,115 +18,191 @@ namespace lamina {
 
 namespace {
 
-constexpr std::size_t longest_template = 65536;
-constexpr std::string_view known = "known: ChatML (Qwen2 to Qwen3, SmolLM2), Llama 2 to 3.3, Mistral 7B";
+using Json = nlohmann::ordered_json;
 
-// The families' patterns as skeletons. They are written over several lines for the reader; line ends carry no meaning
-// there.
-const std::vector<std::string>& pattern_skeletons() {
-  static const std::vector<std::string> skeletons = [] {
-    std::vector<std::string> out;
-    for (const auto& family : chat_families()) {
-      std::string text(family.pattern);
-      std::erase(text, '\n');
-      out.push_back(chat_skeleton(text));
-    }
-    return out;
-  }();
-  return skeletons;
-}
-
-const ChatFamily& family_named(std::string_view name) {
-  const auto families = chat_families();
-  const auto found =
-      std::find_if(families.begin(), families.end(), [&](const auto& family) { return family.name == name; });
-  require(found != families.end(), "a recognised template has a family");
-  return *found;
-}
+constexpr std::size_t longest_template = std::size_t{1} << 20;
 
 [[noreturn]] void refuse(std::string_view why, std::string_view fix) {
   throw DataError(one_line("cannot use the chat template", why, fix));
 }
 
-void check_roles(std::span<const ChatMessage> messages) {
-  if (messages.empty()) throw DataError(one_line("cannot render the conversation", "it has no messages", "drop it"));
-  for (const auto& message : messages) {
-    if (utf8::valid_prefix(message.content) != message.content.size()) {
-      throw DataError(one_line("cannot render the conversation", "a message is not UTF-8", "convert the data"));
-    }
-    if (message.role == "system" || message.role == "user" || message.role == "assistant") continue;
-    throw DataError(one_line("cannot render the conversation",
-                             fmt::format("role {} is not supported", in_quotes(message.role)),
-                             "use system, user and assistant"));
+std::tm parse_date(const std::string& date) {
+  std::tm out{};
+  const char* end = date.size() == 10 ? ::strptime(date.c_str(), "%Y-%m-%d", &out) : nullptr;
+  if (end == nullptr || *end != '\0') {
+    throw UsageError(one_line(fmt::format("{} is no date", in_quotes(date)), "dates are written as YYYY-MM-DD",
+                              "give one such as 2024-07-26"));
   }
+  return out;
+}
+
+jinja::Value date_text(const std::tm& date, const jinja::Value* format) {
+  if (format == nullptr || format->text() == nullptr) throw jinja::TemplateError("strftime_now takes a format");
+  std::array<char, 512> out{};
+  const std::size_t size = std::strftime(out.data(), out.size(), format->text()->bytes.c_str(), &date);
+  return jinja::Value(std::string(out.data(), size));
+}
+
+Json turn(const char* role, Json content) { return {{"role", role}, {"content", std::move(content)}}; }
+
+Json conversation_of(std::span<const ChatMessage> messages) {
+  Json list = Json::array();
+  for (const ChatMessage& message : messages) {
+    if (utf8::valid_prefix(message.role) != message.role.size()) refuse("a role is not UTF-8", "convert the data");
+    list.push_back(Json::object({{"role", message.role}, {"content", message.content}}));
+  }
+  return Json::object({{"messages", std::move(list)}});
 }
 
 }  // namespace
 
-ChatTemplate ChatTemplate::recognize(std::string_view text, std::string bos, std::string eos) {
-  if (text.size() > longest_template) refuse(fmt::format("it is longer than {} bytes", longest_template), known);
-  std::string skeleton;
+struct ChatTemplate::Program {
+  jinja::Syntax syntax;
+  std::string bos, eos, date;
+  std::tm day{};
+  bool date_given = false;
+  std::vector<std::string> ignored_keys;
+  ChatHeaders headers;
+  bool flatten = false;  // content must be text
+
+  [[nodiscard]] bool names(const char* name) const {
+    return std::ranges::find(syntax.names, name) != syntax.names.end();
+  }
+
+  // Throws TemplateError for what the template refuses.
+  jinja::Output run(ChatRequest& request, bool generation, jinja::Usage& usage) const {
+    request.set("add_generation_prompt", jinja::Value(generation));
+    if (!bos.empty()) request.set("bos_token", jinja::Value(bos));
+    if (!eos.empty()) request.set("eos_token", jinja::Value(eos));
+    request.set("strftime_now", jinja::Value(jinja::Callable([this](const jinja::Arguments& arguments) {
+                  return date_text(day, jinja::argument(arguments, 0, "format"));
+                })));
+    const auto given = [](const auto& variable) { return variable.name == "date_string"; };
+    if (date_given && std::ranges::none_of(request.variables(), given)) {
+      const jinja::Value format(std::string("%d %b %Y"));
+      request.set("date_string", date_text(day, &format));
+    }
+    return jinja::Evaluator(usage).run(syntax.statements, request.variables());
+  }
+
+  // The text of a small conversation; nothing if the template refuses it.
+  [[nodiscard]] std::optional<jinja::Output> probe(const Json& messages, bool generation) const {
+    ChatRequest request(Json::object({{"messages", messages}}), {}, false);
+    jinja::Usage usage = request.usage();
+    try {
+      return run(request, generation, usage);
+    } catch (const jinja::TemplateError& error) {
+      if (error.lacks_token()) refuse(error.what(), "add it to tokenizer_config.json");
+      return std::nullopt;
+    }
+  }
+
+  void learn() {
+    const Json question = Json::array({turn("user", "Question")});
+    Json answered = question;
+    answered.push_back(turn("assistant", "Answer"));
+    const auto asked = probe(question, false), prompted = probe(question, true), whole = probe(answered, false);
+    if (asked && prompted && prompted->text.starts_with(asked->text)) {
+      headers.prompt = prompted->text.substr(asked->text.size());
+    }
+    if (whole && !whole->turns.empty()) {
+      const jinja::Turn& last = whole->turns.back();
+      if (last.message == 1 && last.has_own()) {
+        const std::string before = whole->text.substr(last.begin, last.own_first - last.begin);
+        headers.answer = before.substr(0, before.find_last_not_of(' ') + 1);
+      }
+    }
+    const Json parts =
+        Json::array({turn("user", Json::array({Json::object({{"type", "text"}, {"text", "Question"}})}))});
+    const auto from_parts = probe(parts, false);
+    flatten = !from_parts || !asked || from_parts->text != asked->text;
+  }
+};
+
+ChatTemplate::ChatTemplate(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+
+ChatTemplate ChatTemplate::parse(std::string_view text, std::string bos, std::string eos,
+                                 const ChatSettings& settings) {
+  if (text.size() > longest_template) refuse(fmt::format("it is longer than {} bytes", longest_template), "shorten it");
+  if (utf8::valid_prefix(text) != text.size()) refuse("it is not UTF-8", "convert it");
+  auto program = std::make_shared<Program>();
   try {
-    skeleton = chat_skeleton(text);
-  } catch (const std::invalid_argument& error) {
-    refuse(error.what(), "check chat_template in tokenizer_config.json");
+    program->syntax = jinja::parse(text);
+  } catch (const jinja::TemplateError& error) {
+    refuse(error.what(), "check the tokenizer's chat template");
   }
-  for (std::size_t i = 0; i < chat_families().size(); ++i) {
-    const ChatFamily& family = chat_families()[i];
-    auto texts = match_skeleton(pattern_skeletons()[i], skeleton);
-    if (!texts) continue;
-    if (family.needs_bos && bos.empty())
-      refuse("it uses bos_token, and the tokenizer names none", "add it to tokenizer_config.json");
-    if (family.needs_eos && eos.empty())
-      refuse("it uses eos_token, and the tokenizer names none", "add it to tokenizer_config.json");
-    ChatTemplate result;
-    result.family_ = family.name;
-    result.texts_ = std::move(*texts);
-    result.bos_ = std::move(bos);
-    result.eos_ = std::move(eos);
-    return result;
+  program->bos = std::move(bos);
+  program->eos = std::move(eos);
+  program->date_given = !settings.date.empty();
+  program->date = program->date_given ? settings.date : std::string(default_chat_date);
+  program->day = parse_date(program->date);
+  program->ignored_keys = settings.ignored_keys;
+  if (program->date_given && !program->names("strftime_now") && !program->names("date_string")) {
+    throw UsageError(one_line("a date is given", "the chat template does not ask for one", "leave it out"));
   }
-  refuse("it is none that Lamina knows", known);
+  program->learn();
+  return ChatTemplate(std::move(program));
 }
 
-ChatTemplate ChatTemplate::of(const Tokenizer& tokenizer) {
+ChatTemplate ChatTemplate::of(const Tokenizer& tokenizer, const ChatSettings& settings) {
   if (!tokenizer.chat_template()) {
     refuse("the tokenizer has none", "add chat_template to tokenizer_config.json or use data with a text field");
   }
   const auto text_of = [&](std::optional<std::int32_t> id) { return id ? tokenizer.token_of(*id).value_or("") : ""; };
-  return recognize(*tokenizer.chat_template(), text_of(tokenizer.bos()), text_of(tokenizer.eos()));
+  return parse(*tokenizer.chat_template(), text_of(tokenizer.bos()), text_of(tokenizer.eos()), settings);
+}
+
+bool ChatTemplate::asks_for_date() const { return program_->names("strftime_now"); }
+const std::string& ChatTemplate::date() const { return program_->date; }
+
+std::vector<ChatSegment> ChatTemplate::render(const Json& conversation, bool add_generation_prompt) const {
+  ChatRequest request(conversation, program_->ignored_keys, program_->flatten);
+  jinja::Usage usage = request.usage();
+  jinja::Output output;
+  try {
+    output = program_->run(request, add_generation_prompt, usage);
+  } catch (const jinja::TemplateError& error) {
+    throw DataError(one_line("cannot render the conversation", fmt::format("chat template, {}", error.what()),
+                             "change the conversation or drop it"));
+  }
+  request.check(usage);
+  return segments_of(output.text, trained_ranges(output, request.messages(), program_->headers));
 }
 
 std::vector<ChatSegment> ChatTemplate::render(std::span<const ChatMessage> messages, bool add_generation_prompt) const {
-  check_roles(messages);
-  ChatWriter writer;
-  family_named(family_).render({messages, add_generation_prompt, texts_, bos_, eos_}, writer);
-  return writer.take();
+  return render(conversation_of(messages), add_generation_prompt);
 }
 
 ChatIds ChatTemplate::encode(const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
                              TokenizerWorkspace& workspace) const {
-  const std::vector<ChatSegment> segments = render(messages, false);
+  return encode(tokenizer, conversation_of(messages), workspace);
+}
+
+ChatIds ChatTemplate::encode(const Tokenizer& tokenizer, const Json& conversation,
+                             TokenizerWorkspace& workspace) const {
+  return encode_segments(tokenizer, render(conversation, false), workspace);
+}
+
+ChatIds encode_segments(const Tokenizer& tokenizer, std::span<const ChatSegment> segments,
+                        TokenizerWorkspace& workspace) {
   std::string text;
-  for (const auto& segment : segments) text += segment.text;
+  std::vector<std::size_t> boundaries;
+  for (const auto& segment : segments) {
+    text += segment.text;
+    boundaries.push_back(text.size());
+  }
   ChatIds result;
   tokenizer.encode_append(text, false, workspace, result.ids);
-  result.trained.resize(result.ids.size());
-  // A boundary in the text lies behind the ids it shares with the text before it.
-  std::vector<std::int32_t> before;
-  std::size_t bytes = 0, from = 0;
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    bytes += segments[i].text.size();
-    std::size_t to = result.ids.size();
-    if (i + 1 < segments.size()) {
-      before.clear();
-      tokenizer.encode_append(std::string_view(text).substr(0, bytes), false, workspace, before);
-      const auto shared = std::mismatch(result.ids.begin(), result.ids.end(), before.begin(), before.end()).first;
-      to = std::max(from, static_cast<std::size_t>(shared - result.ids.begin()));
+  const std::vector<std::size_t> ends = token_ends(tokenizer, text, result.ids, boundaries, workspace);
+  std::size_t segment = 0, begin = 0;
+  for (const std::size_t end : ends) {
+    while (segment + 1 < segments.size() && boundaries[segment] <= begin) ++segment;
+    bool trained = !segments.empty() && segments[segment].trained;
+    for (std::size_t i = segment; i + 1 < segments.size() && boundaries[i] < end; ++i) {
+      trained = trained || segments[i + 1].trained;
     }
-    std::fill(result.trained.begin() + static_cast<std::ptrdiff_t>(from),
-              result.trained.begin() + static_cast<std::ptrdiff_t>(to), static_cast<std::uint8_t>(segments[i].trained));
-    from = to;
+    result.trained.push_back(trained ? 1 : 0);
+    begin = end;
   }
   return result;
 }

@@ -42,10 +42,6 @@ void check_case(const Json& entry, const Json& item, const ChatTemplate& chat, c
     EXPECT_THROW((void)chat.render(messages, false), DataError);
     return;
   }
-  const bool repairs_order = entry.at("name").get<std::string>().starts_with("mistral0.3");
-  if (repairs_order && messages.front().role == "assistant")
-    return;  // that template's check is among its tool branches
-  if (repairs_order && messages.size() > 1 && messages[0].role == messages[1].role) return;
   EXPECT_EQ(text_of(chat.render(messages, false)), item.at("text").get<std::string>());
   EXPECT_EQ(text_of(chat.render(messages, true)), item.at("prompt").get<std::string>());
   auto workspace = tokenizer.make_workspace();
@@ -62,8 +58,7 @@ TEST(ChatTemplate, renders_as_transformers_does) {
   for (const auto& entry : entries) {
     const Tokenizer tokenizer = Tokenizer::load(goldens / ("base_" + entry.at("base").get<std::string>() + ".json"));
     const ChatTemplate chat =
-        ChatTemplate::recognize(entry.at("template").get<std::string>(), entry.at("bos"), entry.at("eos"));
-    EXPECT_EQ(chat.family(), entry.at("family").get<std::string>());
+        ChatTemplate::parse(entry.at("template").get<std::string>(), entry.at("bos"), entry.at("eos"));
     for (const auto& item : entry.at("cases")) check_case(entry, item, chat, tokenizer);
   }
 }
@@ -73,34 +68,33 @@ const std::string plain =
     "'\n'}}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-TEST(ChatTemplate, sees_through_spacing_quotes_and_comments) {
-  const std::string respaced =
-      "{#- turns -#}\n{%- for   message in messages -%}\n  {{- \"<|im_start|>\" + message.role + \"\\n\"+message "
-      "[\"content\"] + "
-      "'<|im_end|>' + \"\\n\" -}}\n{%- endfor -%}\n\n{%- if add_generation_prompt -%}{{ '<|im_start|>assistant\\n' "
-      "}}{%- endif %}\n";
-  EXPECT_EQ(ChatTemplate::recognize(respaced, "", "").family(), "chatml");
-}
-
-TEST(ChatTemplate, refuses_what_it_does_not_know) {
-  const auto refused = [](const std::string& text) {
+TEST(ChatTemplate, refuses_what_it_cannot_run) {
+  const auto refusal = [](const std::string& text) -> std::string {
     try {
-      (void)ChatTemplate::recognize(text, "<s>", "</s>");
-    } catch (const DataError&) {
-      return true;
+      const std::vector<ChatMessage> messages = {{"user", "Hi"}};
+      (void)ChatTemplate::parse(text, "<s>", "</s>").render(messages, false);
+    } catch (const DataError& error) {
+      return error.what();
     }
-    return false;
+    return "no error";
   };
-  EXPECT_FALSE(refused(plain));
-  for (const char* change : {"<|im_end|>", "message['role'] +", "add_generation_prompt", "for message in messages"}) {
-    std::string text = plain;
-    text.replace(text.find(change), std::string(change).size(), "x");
-    EXPECT_TRUE(refused(text)) << change;
-  }
-  for (const std::string& text :
-       {plain + "more", plain + "{{ eos_token }}", std::string("{{ messages"), std::string("{# open"),
-        std::string("{{ 'open }}"), std::string(), std::string(100000, 'x')}) {
-    EXPECT_TRUE(refused(text)) << text.substr(0, 200);
+  EXPECT_EQ(refusal(plain), "no error");
+  for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
+           {"{{ messages", "line 1: a tag is not closed"},
+           {"\n{# open", "line 2: a comment is not closed"},
+           {"{{ 'open }}", "line 1: a text is not closed"},
+           {"", "'content' of message 1 (user) would be lost"},
+           {std::string(2000000, 'x'), "longer than"},
+           {"{% include 'x' %}", "line 1: the statement 'include' is not supported"},
+           {"{% for m in messages %}{{ m.content | md5 }}{% endfor %}", "line 1: the filter 'md5' is not supported"},
+           {"{% for m in messages %}{{ m.content if m is shiny }}{% endfor %}", "the test 'shiny' is not supported"},
+           {"{% for m in messages %}\n{{ now() }}{% endfor %}", "line 2: the function 'now' is not supported"},
+           {"{{ raise_exception('not today') }}", "the template refuses it: not today"},
+           {"{% for m in messages %}{{ m.content + 1 }}{% endfor %}", "str + int is not possible"},
+           {"{% for m in messages %}{{ m.content }}", "'endfor' is missing"},
+           {"{{ " + std::string(5000, '(') + "1" + std::string(5000, ')') + " }}", "nested too deeply"},
+           {"{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}", "too deeply"}}) {
+    EXPECT_NE(refusal(text).find(words), std::string::npos) << text.substr(0, 100) << ": " << refusal(text);
   }
   EXPECT_THROW((void)ChatTemplate::of(Tokenizer::byte()), DataError);
 }
@@ -121,12 +115,13 @@ TEST(ChatTemplate, survives_mutated_templates) {
       }
     }
     try {
-      known += ChatTemplate::recognize(text, "<s>", "</s>").family().empty() ? 0 : 1;
+      const std::vector<ChatMessage> messages = {{"user", "Hi"}, {"assistant", "Yes"}};
+      known += ChatTemplate::parse(text, "<s>", "</s>").render(messages, true).empty() ? 0 : 1;
     } catch (const DataError&) {
     }
   }
   EXPECT_GT(known, 500);
-  EXPECT_LT(known, 2500);
+  EXPECT_LT(known, 2900);
 }
 
 TEST(ChatTemplate, needs_the_special_tokens_it_writes) {
@@ -137,13 +132,13 @@ TEST(ChatTemplate, needs_the_special_tokens_it_writes) {
       "{% elif message['role'] == 'assistant' %}{{ message['content'] + eos_token}}{% else %}{{ raise_exception('no') "
       "}}{% endif %}"
       "{% endfor %}";
-  EXPECT_EQ(ChatTemplate::recognize(text, "<s>", "</s>").family(), "mistral v0.2");
-  EXPECT_THROW((void)ChatTemplate::recognize(text, "", "</s>"), DataError);
-  EXPECT_THROW((void)ChatTemplate::recognize(text, "<s>", ""), DataError);
+  EXPECT_NO_THROW((void)ChatTemplate::parse(text, "<s>", "</s>"));
+  EXPECT_THROW((void)ChatTemplate::parse(text, "", "</s>"), DataError);
+  EXPECT_THROW((void)ChatTemplate::parse(text, "<s>", ""), DataError);
 }
 
 TEST(ChatTemplate, trains_on_answers_only) {
-  const ChatTemplate chat = ChatTemplate::recognize(plain, "", "");
+  const ChatTemplate chat = ChatTemplate::parse(plain, "", "");
   const std::vector<ChatMessage> messages = {{"user", "Hi"}, {"assistant", "Yes"}, {"user", "So"}, {"assistant", "No"}};
   std::string trained;
   bool last = true;
@@ -153,8 +148,7 @@ TEST(ChatTemplate, trains_on_answers_only) {
     if (segment.trained) trained += segment.text;
   }
   EXPECT_EQ(trained, "Yes<|im_end|>No<|im_end|>");
-  EXPECT_THROW((void)chat.render({}, false), DataError);
-  EXPECT_THROW((void)chat.render(std::vector<ChatMessage>{{"tool", "5"}}, false), DataError);
+  EXPECT_THROW((void)chat.render(std::vector<ChatMessage>(), false), DataError);
   EXPECT_THROW((void)chat.render(std::vector<ChatMessage>{{"user", "\xF0\x9F"}}, false), DataError);
 }
 
