@@ -136,8 +136,7 @@ int chat_command(const std::vector<std::string>& arguments) {
   const bool interactive = ::isatty(STDIN_FILENO) == 1;
   catch_interrupts();
   if (interactive) {
-    fmt::print(stderr, "[{}: {} template, {} tokens of conversation; /exit ends, /reset forgets]\n", a.text.model,
-               session.family(), context);
+    fmt::print(stderr, "[{}: {} tokens of conversation; /exit ends, /reset forgets]\n", a.text.model, context);
   }
   return converse(session, interactive);
 }

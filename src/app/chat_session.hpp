@@ -18,7 +18,8 @@ namespace lamina {
 class ChatSession {
  public:
   // For conversations of at most `context` tokens, answers included. `system` (if not empty) begins each. The model,
-  // backend and tokenizer must outlive it. Throws DataError for a tokenizer without a chat template that is known.
+  // backend and tokenizer must outlive it. Throws DataError for a tokenizer without a chat template, or with one that
+  // Lamina cannot run.
   ChatSession(const LoadedModel& model, Backend& backend, const Tokenizer& tokenizer, std::int64_t context,
               std::string system, TextOptions options);
 
@@ -28,7 +29,6 @@ class ChatSession {
   // answer ends there. Throws UsageError when the conversation leaves no room, and DataError for text that is not
   // UTF-8; the conversation is then as before.
   [[nodiscard]] StopReason ask(const std::string& text, const std::function<bool(const std::string&)>& write);
-  [[nodiscard]] const std::string& family() const { return template_.family(); }
 
  private:
   [[nodiscard]] bool ends_turn(std::int32_t token) const;

@@ -211,7 +211,11 @@ void ChatRequest::set(std::string name, jinja::Value value) {
 }
 
 jinja::Usage ChatRequest::usage() const {
-  return {std::vector<std::uint8_t>(parts_.size()), std::vector<std::uint8_t>(parts_.size())};
+  jinja::Usage usage{std::vector<std::uint8_t>(parts_.size()), std::vector<std::uint8_t>(parts_.size()), {}};
+  for (const Part& part : parts_) {
+    usage.owners.push_back(part.message < messages_.size() ? static_cast<std::int64_t>(part.message) : -1);
+  }
+  return usage;
 }
 
 void ChatRequest::check(const jinja::Usage& usage) const {

@@ -8,6 +8,7 @@ namespace lamina::jinja {
 // Which parts of the request a template has looked at, and which reached its output.
 struct Usage {
   std::vector<std::uint8_t> read, printed;
+  std::vector<std::int64_t> owners;  // the message that a part belongs to; -1: none
 
   void mark_read(const Map& map, std::string_view key);
   void mark_all_read(const Value& value);

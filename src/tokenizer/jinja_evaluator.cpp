@@ -29,15 +29,24 @@ Output Evaluator::run(const Block& block, std::vector<Variable> variables) {
   return std::move(output_);
 }
 
+std::int64_t Evaluator::owner_of(const Text& text) const {
+  std::int64_t other = -1;
+  for (std::size_t i = 0; text.has_own() && i < text.sources.size(); ++i) {
+    const std::int64_t owner = usage_.owners.at(text.sources[i]);
+    if (owner == message_) return message_;
+    if (other < 0) other = owner;
+  }
+  return message_ < 0 || other < 0 ? message_ : other;
+}
+
 void Evaluator::write(const Text& text) {
   if (capture_ != nullptr) return append(*capture_, text);
   const std::size_t begin = output_.text.size();
   if (begin + text.bytes.size() > longest_output) throw TemplateError("the text grows without end");
   output_.text += text.bytes;
   usage_.mark_printed(text.sources);
-  if (output_.turns.empty() || output_.turns.back().message != message_) {
-    output_.turns.push_back({message_, begin, begin});
-  }
+  const std::int64_t owner = owner_of(text);
+  if (output_.turns.empty() || output_.turns.back().message != owner) output_.turns.push_back({owner, begin, begin});
   Turn& turn = output_.turns.back();
   turn.end = output_.text.size();
   if (!text.has_own()) return;

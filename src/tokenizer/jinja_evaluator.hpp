@@ -12,7 +12,8 @@
 
 namespace lamina::jinja {
 
-// Bytes [begin, end) of the output, written while a loop over messages was at `message` (-1: at none).
+// Bytes [begin, end) of the output, written while a loop over messages was at `message` (-1: at none). What holds
+// bytes of other messages only belongs to the first of those.
 struct Turn {
   std::int64_t message;
   std::size_t begin, end;
@@ -66,6 +67,7 @@ class Evaluator {
   [[nodiscard]] static Value loop_state(const List& items, std::size_t at);
   static void bind(const std::vector<std::string>& names, const Value& value, Scope& scope);
   void write(const Text& text);
+  [[nodiscard]] std::int64_t owner_of(const Text& text) const;
 
   [[nodiscard]] Value evaluate(const Expression& expression, const ScopePtr& scope);
   [[nodiscard]] Value evaluate_kind(const Expression& expression, const ScopePtr& scope);

@@ -89,7 +89,7 @@ class Tokenizer {
   // The token that separates documents: eos(), else the first eos_token_id of the model's config.json.
   [[nodiscard]] std::optional<std::int32_t> document_eos() const;
   [[nodiscard]] std::optional<std::int32_t> bos() const;
-  // The template's text, unread; chat_template.hpp renders those it knows.
+  // The template's text, unread; chat_template.hpp runs it.
   [[nodiscard]] const std::optional<std::string>& chat_template() const;
 
  private:
