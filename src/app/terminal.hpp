@@ -1,10 +1,10 @@
-// Whether a person sees what this process writes to standard error.
+// Whether a person sees what this process writes to standard error, and how wide.
 #pragma once
 
 namespace lamina {
 
-// True when standard error is a terminal, or when it is a pipe to an mpirun on this machine whose own standard error is
-// one.
-[[nodiscard]] bool stderr_reaches_terminal();
+// Columns of the terminal that standard error is, or of the one that an mpirun on this machine writes to, when standard
+// error is a pipe to it. 0: no terminal.
+[[nodiscard]] int terminal_columns();
 
 }  // namespace lamina

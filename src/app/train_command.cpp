@@ -1,6 +1,7 @@
 // `lamina train`: builds everything in order, owns it, and ends all ranks together.
 #include "commands.hpp"
 #include "memory_check.hpp"
+#include "run_end.hpp"
 #include "run_folder.hpp"
 #include "run_inputs.hpp"
 #include "stop_signals.hpp"
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -17,6 +19,7 @@
 #include <lamina/backends/backend.hpp>
 #include <lamina/base/failure.hpp>
 #include <lamina/base/log.hpp>
+#include <lamina/base/slow_notice.hpp>
 #include <lamina/base/text.hpp>
 #include <lamina/comm/fabric_set.hpp>
 #include <lamina/config/command_line.hpp>
@@ -49,16 +52,18 @@ class TrainRun {
     const Topology topology = find_topology();
     build_engine(topology);
     RunState state = start_state();
-    note_stop_signals();
+    note_stop_signals(speaks());
+    StopWish stop_wish(speaks(), seconds_before_kill(environment_variable));
     const TrainContext context{config_, *plan_,       world_,           *backend_.ops, *runner_,
                                *store_, *store_plan_, fabrics_->mesh(), *optimizer_};
-    const TrainEnd end = train(
-        context, data_->loaders(), *checkpointer_, state, [] { return stop_signal_seen(); }, stderr_reaches_terminal());
-    if (end == TrainEnd::finished) log_info(fmt::format("done: {} steps, {} tokens", state.step, state.tokens_seen));
-    if (end == TrainEnd::stopped_at)
-      log_info(fmt::format("stopped at step {} as train.stop_at says; start again to go on", state.step));
-    if (end == TrainEnd::asked_to_stop)
-      log_info(fmt::format("a signal asked to stop: saved step {}; start again to go on", state.step));
+    TrainEnd end = TrainEnd::finished;
+    try {
+      end = train(context, data_->loaders(), *checkpointer_, state, std::ref(stop_wish), terminal_columns);
+    } catch (...) {
+      if (speaks()) log_info(what_is_saved(state));
+      throw;
+    }
+    if (speaks()) log_info(fmt::format("{}; {}", end_text(end, state), what_is_saved(state)));
     return end == TrainEnd::asked_to_stop ? ExitCode::requeue : ExitCode::ok;
   }
 
@@ -67,6 +72,7 @@ class TrainRun {
 
   // Everything that can be wrong with files and settings shows here, before memory is taken.
   void read_inputs() {
+    const SlowNotice notice("reading config, model and data");
     world_.agree(
         [&] {
           RunInputs inputs = read_run_inputs(config_, world_.size());
@@ -170,11 +176,13 @@ class TrainRun {
         "the choice of a checkpoint");
     chosen = world_.broadcast(chosen, 0, "the choice of a checkpoint");
     if (!chosen.empty()) {
+      const SlowNotice notice("loading " + chosen);
       const RunState state = checkpointer_->load(chosen);
       data_->begin_anew(state.data_restarts);
       if (speaks()) log_info(fmt::format("resumed from {} at step {}", chosen, state.step));
       return state;
     }
+    const SlowNotice notice("making the first weights");
     world_.agree(
         [&] {
           if (config_.model.init == ModelInit::random) {

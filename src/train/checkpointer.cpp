@@ -186,8 +186,8 @@ RunState Checkpointer::state_after(const Manifest& saved, const RunDrift& drift)
     if (saved.data_identity.empty() && !identity_.data.empty())
       log_warn("the checkpoint does not say what its data were, so nobody can tell whether they are the same");
   }
-  RunState state{saved.step,          saved.next_sample,      saved.tokens_seen,  saved.optimizer_step,
-                 saved.skipped_steps, saved.skipped_in_a_row, saved.data_restarts};
+  RunState state{saved.step,          saved.next_sample,      saved.tokens_seen,   saved.optimizer_step,
+                 saved.skipped_steps, saved.skipped_in_a_row, saved.data_restarts, {}};
   if (drift.new_order) {
     state.next_sample = 0;
     ++state.data_restarts;
@@ -211,6 +211,7 @@ RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
         reader.verify_files(share.first, share.count);
         read_shards(reader);
         state = state_after(reader.manifest(), drift);
+        state.last_checkpoint = checkpoint;
       },
       "the loading of the checkpoint");
   publish_all(store_);

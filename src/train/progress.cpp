@@ -1,6 +1,9 @@
-#include <cstdio>
+#include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include <lamina/base/log.hpp>
+#include <lamina/base/steady_clock.hpp>
 #include <lamina/base/text.hpp>
 #include <lamina/train/progress.hpp>
 
@@ -8,53 +11,72 @@
 
 namespace lamina {
 
-std::string progress_text(const StepResult& result, const StepTimes& times, std::int64_t total_steps,
-                          double mean_step_s, const std::optional<EvaluationResult>& validation) {
-  std::string text = fmt::format("step {}/{}  loss {:.4f}  grad {:.3g}  lr {:.2e}  {:.0f} tok/s", result.step,
-                                 total_steps, result.loss, result.grad_norm, result.lr, times.tok_s);
-  if (result.skipped) text += "  skipped";
-  if (validation) text += fmt::format("  validation {:.4f}", validation->loss);
-  if (result.step < total_steps) {
-    text += fmt::format("  {} left", human_seconds(mean_step_s * static_cast<double>(total_steps - result.step)));
-  }
+namespace {
+
+// Tokens a second, and those with a label apart where not all have one.
+std::string speed_text(const StepResult& result, const StepTimes& times) {
+  std::string text = fmt::format("{:.0f} tok/s", times.tok_s);
+  const double labelled = static_cast<double>(result.tokens) / times.step_s;
+  if (std::isfinite(labelled) && labelled < 0.995 * times.tok_s) text += fmt::format(" ({:.0f} labelled)", labelled);
   return text;
 }
 
-Progress::Progress(std::int64_t total_steps, std::int64_t log_every, bool on_terminal)
-    : total_steps_(total_steps), log_every_(log_every), on_terminal_(on_terminal) {}
+}  // namespace
+
+std::string progress_text(const StepResult& result, const StepTimes& times, std::int64_t total_steps,
+                          const std::string& left, const std::optional<EvaluationResult>& validation) {
+  std::string text = fmt::format("step {}/{}  loss {:.4f}  grad {:.3g}  lr {:.2e}  {}", result.step, total_steps,
+                                 result.loss, result.grad_norm, result.lr, speed_text(result, times));
+  if (result.skipped) text += "  skipped";
+  if (validation) text += fmt::format("  validation {:.4f}", validation->loss);
+  if (!left.empty()) text += "  " + left;
+  return text;
+}
+
+void StepPace::step(double now) {
+  const double seconds = now - std::exchange(last_, now);
+  const std::int64_t counted = std::max<std::int64_t>(1, steps_++);  // the second replaces the first
+  mean_ += (seconds - mean_) * std::max(1.0 / static_cast<double>(counted), 0.005);
+}
+
+Progress::Progress(const TrainSection& train, std::int64_t first_step, TerminalColumns columns)
+    : total_steps_(train.steps),
+      goal_(train.stop_at >= first_step ? std::min(train.stop_at, train.steps) : train.steps),
+      log_every_(train.log_every),
+      columns_(std::move(columns)),
+      pace_(steady_seconds()) {}
+
+std::string Progress::time_left(std::int64_t step) const {
+  if (step >= goal_) return {};
+  const std::string time = human_seconds(pace_.mean() * static_cast<double>(goal_ - step));
+  return goal_ < total_steps_ ? fmt::format("{} to step {}", time, goal_) : time + " left";
+}
 
 void Progress::step(const StepResult& result, const StepTimes& times,
                     const std::optional<EvaluationResult>& validation) {
   if (++steps_ > 1) {
     step_s_ += times.step_s;
-    tokens_ += static_cast<double>(result.tokens);
+    tokens_ += times.tok_s * times.step_s;
     overlap_ += result.overlap.value_or(0);
     with_overlap_ += result.overlap ? 1 : 0;
   }
-  mean_step_s_ = mean_step_s_ == 0 ? times.step_s : 0.9 * mean_step_s_ + 0.1 * times.step_s;
-  const std::string text = progress_text(result, times, total_steps_, mean_step_s_, validation);
-  if (on_terminal_) {
-    std::fprintf(stderr, "\r\033[K%s", text.c_str());
-    line_open_ = true;
-    if (validation) finish_line();  // stays on the screen
-    return;
-  }
-  if (validation || result.step == total_steps_ || result.step % log_every_ == 0 || result.step == 1) log_info(text);
+  pace_.step(steady_seconds());
+  const std::string text = progress_text(result, times, total_steps_, time_left(result.step), validation);
+  if (validation || result.step == goal_ || result.step % log_every_ == 0 || steps_ == 1) return log_info(text);
+  const int columns = columns_ ? columns_() : 0;
+  // A character in the last column would make some terminals begin another line.
+  if (columns > 1) show_live_line(text.substr(0, static_cast<std::size_t>(columns - 1)));
 }
 
 std::string Progress::summary() const {
   if (steps_ < 2) return {};
-  std::string text = fmt::format("mean step {:.3g} s ({:.0f} tok/s)", step_s_ / static_cast<double>(steps_ - 1), tokens_ / step_s_);
+  std::string text =
+      fmt::format("mean step {:.3g} s ({:.0f} tok/s)", step_s_ / static_cast<double>(steps_ - 1), tokens_ / step_s_);
   if (with_overlap_ > 0) {
     text += fmt::format("; {:.0f} % of the communication hidden behind computation",
                         100 * overlap_ / static_cast<double>(with_overlap_));
   }
   return text;
-}
-
-void Progress::finish_line() {
-  if (line_open_) std::fputc('\n', stderr);
-  line_open_ = false;
 }
 
 }  // namespace lamina

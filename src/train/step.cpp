@@ -23,7 +23,7 @@ namespace {
 struct StepSums {
   ExactSum loss, squares;
   std::int64_t tokens = 0;
-  std::int64_t stops = 0;
+  std::int64_t stops = 0, saves = 0;
   std::int64_t communication_ns = 0, hidden_ns = 0;
 
   void over(const mpi::Communicator& world) {
@@ -32,13 +32,13 @@ struct StepSums {
       sum->normalise();
       words.insert(words.end(), sum->words().begin(), sum->words().end());
     }
-    words.insert(words.end(), {tokens, stops, communication_ns, hidden_ns});
+    words.insert(words.end(), {tokens, stops, saves, communication_ns, hidden_ns});
     world.sum(words, "the sums of the step");
     auto next = words.cbegin();
     for (ExactSum* sum : {&loss, &squares}) {
       for (std::int64_t& word : sum->words()) word = *next++;
     }
-    for (std::int64_t* word : {&tokens, &stops, &communication_ns, &hidden_ns}) *word = *next++;
+    for (std::int64_t* word : {&tokens, &stops, &saves, &communication_ns, &hidden_ns}) *word = *next++;
   }
 };
 
@@ -85,10 +85,11 @@ class StepEngine::Impl {
                     evaluation_shape(context.plan, context.store_plan, context.mesh, context.config.parallel.overlap)) {
   }
 
-  StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted,
+  StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, StepWishes wishes,
                  std::optional<std::int64_t> update) {
     StepSums sums;
-    sums.stops = stop_wanted ? 1 : 0;
+    sums.stops = wishes.stop ? 1 : 0;
+    sums.saves = wishes.save ? 1 : 0;
     run_micro_steps(load, step, first_sample, sums);
     trace_.exchange.start = steady_seconds();
     add_gradient_squares(context_.store, context_.ops, sums.squares);
@@ -104,6 +105,7 @@ class StepEngine::Impl {
     result.clip = scale.clip;
     result.lr = learning_rate(context_.config.optim, step, context_.config.train.steps);
     result.stop_wanted = sums.stops > 0;
+    result.save_wanted = sums.saves > 0;
     if (context_.world.size() > 1 && sums.communication_ns > 0)
       result.overlap = static_cast<double>(sums.hidden_ns) / static_cast<double>(sums.communication_ns);
     result.skipped = leaves_out_update(context_.config.train, result);
@@ -178,9 +180,9 @@ class StepEngine::Impl {
 
 StepEngine::StepEngine(const TrainContext& context) : impl_(std::make_unique<Impl>(context)) {}
 StepEngine::~StepEngine() = default;
-StepResult StepEngine::run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted,
+StepResult StepEngine::run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, StepWishes wishes,
                            std::optional<std::int64_t> update) {
-  return impl_->run(load, step, first_sample, stop_wanted, update);
+  return impl_->run(load, step, first_sample, wishes, update);
 }
 EvaluationResult StepEngine::evaluate(const LoadBatch& load, std::int64_t sequences) {
   return impl_->evaluate(load, sequences);

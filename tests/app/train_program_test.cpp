@@ -112,16 +112,28 @@ TEST_F(TrainProgram, ASignalSavesAndAsksToBeStartedAgain) {
 }
 
 // util-linux's script gives the command a terminal.
-TEST_F(TrainProgram, ShowsOneLiveLineOnATerminal) {
+TEST_F(TrainProgram, ShowsOneLiveLineOnATerminalNoWiderThanIt) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
   if (terminal < 0) GTEST_SKIP() << "this machine gives no pseudo-terminals (in a chroot: mount /dev/pts)";
   ::close(terminal);
-  const ProgramResult result =
-      run_command("script -qec '" + train_command(2, "run", "--train.eval_every 0") + "' /dev/null");
-  ASSERT_EQ(result.status, 0) << result.output;
-  EXPECT_NE(result.output.find("\r\033[Kstep 1/12"), std::string::npos) << result.output;
-  EXPECT_NE(result.output.find("\r\033[Kstep 12/12"), std::string::npos) << result.output;
-  EXPECT_EQ(result.output.find("\nstep 5/12"), std::string::npos) << "no plain lines beside it";
+  for (const std::size_t columns : {80U, 60U}) {
+    const std::string run = "run" + std::to_string(columns);
+    const ProgramResult result = run_command("script -qec 'stty cols " + std::to_string(columns) + "; " +
+                                             train_command(2, run, "--train.eval_every 0") + "' /dev/null");
+    ASSERT_EQ(result.status, 0) << result.output;
+    const std::string begin = "\r\033[K";
+    std::size_t live_lines = 0;
+    for (std::size_t at = result.output.find(begin); at != std::string::npos; at = result.output.find(begin, at + 1)) {
+      const std::size_t end = result.output.find_first_of("\r\n", at + 1);
+      if (end == std::string::npos || result.output[end] != '\r' || result.output[end + 1] == '\n') continue;
+      ++live_lines;
+      EXPECT_LT(end - at - begin.size(), columns) << result.output;
+    }
+    EXPECT_GE(live_lines, 7u) << result.output;
+    for (const char* step : {"step 1/12", "step 5/12", "step 10/12", "step 12/12"})
+      EXPECT_NE(read(run + "/log.txt").find(step), std::string::npos) << "log_every counts on terminals, too";
+    EXPECT_EQ(read(run + "/log.txt").find("step 6/12"), std::string::npos);
+  }
 }
 
 TEST_F(TrainProgram, TrainsOnTokenFilesAndHoldsThemToTheirTokenizer) {

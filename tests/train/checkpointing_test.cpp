@@ -169,8 +169,7 @@ TEST(Checkpointing, TheTrainerSavesStopsAndKeeps) {
   TrainingWorld training(world(), small_model("tied"), config);
   Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
   RunState state;
-  EXPECT_EQ(train(
-                training.context(), {training.batches(), {}, 0}, checkpointer, state, [] { return false; }, false),
+  EXPECT_EQ(train(training.context(), {training.batches(), {}, 0}, checkpointer, state, [] { return false; }, {}),
             TrainEnd::stopped_at);
   EXPECT_EQ(state.step, 7);
   world().barrier("the files");
@@ -183,8 +182,7 @@ TEST(Checkpointing, TheTrainerSavesStopsAndKeeps) {
   // One rank's wish stops all.
   training.config().train.stop_at = 0;
   const bool wish = world().rank() == world().size() - 1;
-  EXPECT_EQ(train(
-                training.context(), {training.batches(), {}, 0}, checkpointer, state, [&] { return wish; }, false),
+  EXPECT_EQ(train(training.context(), {training.batches(), {}, 0}, checkpointer, state, [&] { return wish; }, {}),
             TrainEnd::asked_to_stop);
   EXPECT_EQ(state.step, 8);
   world().barrier("the end");

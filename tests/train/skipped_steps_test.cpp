@@ -201,9 +201,8 @@ class SkippingTrainer : public ::testing::Test {
     chosen = world().broadcast(chosen, 0, "the checkpoint");
     state_ = chosen.empty() ? RunState() : checkpointer.load(chosen);
     resumed_ = state_;
-    return train(
-        training_->context(), {spoiling(*training_, 0, spoiled), {}, 0}, checkpointer, state_, [] { return false; },
-        false);
+    return train(training_->context(), {spoiling(*training_, 0, spoiled), {}, 0}, checkpointer, state_,
+                 [] { return false; }, {});
   }
 
   SharedFolder folder_{world(), "skipped"};

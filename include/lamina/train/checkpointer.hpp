@@ -24,7 +24,8 @@ struct RunState {
   std::int64_t updates = 0;       // steps that changed the weights: what the optimizer counts
   std::int64_t skipped = 0;       // the others (skipped_steps.hpp)
   std::int64_t skipped_in_a_row = 0;
-  std::uint64_t data_restarts = 0;  // how often the data began anew (run_drift.hpp)
+  std::uint64_t data_restarts = 0;             // how often the data began anew (run_drift.hpp)
+  std::filesystem::path last_checkpoint = {};  // on rank 0: loaded or saved last; empty: none yet
 };
 
 class Checkpointer {

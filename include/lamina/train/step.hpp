@@ -36,6 +36,12 @@ struct BatchPlan {
   [[nodiscard]] std::int64_t micro_steps() const { return global_batch / (micro_batch * ranks); }
 };
 
+// What this rank wants to be done after the step. One rank's wish is enough.
+struct StepWishes {
+  StepWishes(bool stop_ = false, bool save_ = false) : stop(stop_), save(save_) {}
+  bool stop, save;
+};
+
 struct StepResult {
   std::int64_t step = 0;
   double loss = 0;       // mean over the labelled tokens of the global batch
@@ -44,6 +50,7 @@ struct StepResult {
   double lr = 0;
   std::int64_t tokens = 0;        // labelled
   bool stop_wanted = false;       // some rank was asked to stop
+  bool save_wanted = false;       // some rank wants a checkpoint
   std::optional<double> overlap;  // part of the communication hidden behind computation, over all ranks; none on one
                                   // rank
   bool skipped = false;           // loss or norm is not finite: no update (skipped_steps.hpp)
@@ -82,12 +89,12 @@ class StepEngine {
   explicit StepEngine(const TrainContext& context);
   ~StepEngine();
 
-  // Runs step `step` (1-based) on global_batch sequences from `first_sample`. `stop_wanted`: this rank's wish.
+  // Runs step `step` (1-based) on global_batch sequences from `first_sample`. `wishes`: this rank's.
   // `update`: the 1-based number of the optimizer's update, below `step` after skipped steps; `step` if left out. When
   // the loss or the norm is not finite, weights and moments stay as they were: with train.skip_nonfinite the result
   // says `skipped`, else AgreedError (data) is thrown. `load` is called on a thread of the engine's, for one
   // micro-batch at a time. Collective.
-  [[nodiscard]] StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, bool stop_wanted,
+  [[nodiscard]] StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, StepWishes wishes,
                                std::optional<std::int64_t> update = {});
 
   // Mean loss over sequences [0, sequences). The same bits for every world size. Collective.

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include <lamina/train/checkpointer.hpp>
+#include <lamina/train/progress.hpp>
 #include <lamina/train/step.hpp>
 
 namespace lamina {
@@ -18,8 +19,9 @@ struct TrainData {
 enum class TrainEnd { finished, stopped_at, asked_to_stop };
 
 // Runs from `state` to train.steps, train.stop_at, or until `stop_wanted` answers true on some rank at a step boundary;
-// saves every checkpoint.every steps and at the end. Rank 0 writes metrics and progress. Updates `state`. Collective.
+// saves every checkpoint.every steps, every checkpoint.minutes (rank 0's clock decides) and at the end. Rank 0 writes
+// metrics and progress. Updates `state`, also when it throws. Collective.
 [[nodiscard]] TrainEnd train(const TrainContext& context, const TrainData& data, Checkpointer& checkpointer,
-                             RunState& state, const std::function<bool()>& stop_wanted, bool on_terminal);
+                             RunState& state, const std::function<bool()>& stop_wanted, const TerminalColumns& columns);
 
 }  // namespace lamina
