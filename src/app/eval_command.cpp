@@ -21,7 +21,7 @@ namespace lamina {
 namespace {
 
 struct EvalArguments {
-  std::string model, data, choices, tokenizer = "auto", backend = "cpu";
+  std::string model, data, choices, tokenizer = "auto", bin_dtype = "auto", backend = "cpu";
   std::int64_t seq_len = 512, batch = 1, max_windows = 0, threads = 1;
   bool json = false;
 };
@@ -38,6 +38,7 @@ std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string
   parser.option("batch", a.batch, "N", "windows computed at once", {1, 4096});
   parser.option("max_windows", a.max_windows, "N", "only the first N windows; 0: all", {0, 1'000'000'000});
   parser.option("tokenizer", a.tokenizer, "auto|byte|PATH", "auto: the model folder's, else byte");
+  parser.choice("bin_dtype", a.bin_dtype, {"auto", "uint16", "uint32"}, "tokens of a .bin without header, as in train");
   parser.flag("json", a.json, "print one JSON object");
   parser.choice("backend", a.backend, {"cpu", "cuda"}, "compute backend");
   parser.option("threads", a.threads, "N", "threads to use", {1, 1024});
@@ -56,6 +57,11 @@ void require_positions(const ModelConfig& config, std::int64_t tokens, const std
                             "use shorter windows or questions"));
 }
 
+BinDtype dtype_of(const EvalArguments& a) {
+  if (a.bin_dtype == "auto") return BinDtype::automatic;
+  return a.bin_dtype == "uint16" ? BinDtype::uint16 : BinDtype::uint32;
+}
+
 // Bytes of text that the labelled targets stand for.
 std::int64_t target_bytes(const TokenBatch& batch, const Tokenizer& tokenizer) {
   std::vector<std::int32_t> targets;
@@ -67,7 +73,8 @@ std::int64_t target_bytes(const TokenBatch& batch, const Tokenizer& tokenizer) {
 nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& model, Backend& backend,
                                      const Tokenizer& tokenizer) {
   require_positions(model.plan.config, a.seq_len, "a window");
-  const auto sources = open_mixture(parse_mixture(a.data, "--data"), &tokenizer);
+  const auto sources = open_mixture(parse_mixture(a.data, "--data"), &tokenizer,
+                                    {dtype_of(a), model.plan.config.vocab_size, "--bin_dtype"});
   for (const auto& source : sources) check_token_ids(*source, model.plan.config.vocab_size);
   const EvalBatches batches(sources, a.seq_len, {model.plan.config.vocab_size, false}, WindowLabels::inside_window,
                             static_cast<std::uint64_t>(a.max_windows));

@@ -88,13 +88,16 @@ TokenMixture open_training(const RunConfig& config, const ModelConfig& model, co
         fmt::format("the tokenizer has {} ids, the model's vocab_size is {}", tokenizer.vocab_size(), model.vocab_size),
         "the model cannot learn ids beyond its vocabulary", "use the model's own tokenizer, or a larger vocab_size"));
   }
-  return TokenMixture(entries, open_mixture(entries, &tokenizer), config.data.seq_len, config.run.seed,
+  const HeaderlessRules headerless{config.data.bin_dtype, model.vocab_size};
+  return TokenMixture(entries, open_mixture(entries, &tokenizer, headerless), config.data.seq_len, config.run.seed,
                       epoch_end(config));
 }
 
-std::vector<std::unique_ptr<TokenSource>> open_validation(const RunConfig& config, const Tokenizer& tokenizer) {
+std::vector<std::unique_ptr<TokenSource>> open_validation(const RunConfig& config, const ModelConfig& model,
+                                                          const Tokenizer& tokenizer) {
   if (config.data.validation.empty()) return {};
-  return open_mixture(parse_mixture(config.data.validation, "data.validation"), &tokenizer);
+  return open_mixture(parse_mixture(config.data.validation, "data.validation"), &tokenizer,
+                      {config.data.bin_dtype, model.vocab_size});
 }
 
 }  // namespace
@@ -104,7 +107,7 @@ RunData::RunData(const RunConfig& config, const ModelConfig& model, const Tokeni
       epoch_end_(epoch_end(config)),
       mixture_(open_training(config, model, choice.tokenizer)),
       train_(mixture_, {model.vocab_size, config.data.document_mask}),
-      validation_sources_(open_validation(config, choice.tokenizer)) {
+      validation_sources_(open_validation(config, model, choice.tokenizer)) {
   const BatchRules rules{model.vocab_size, config.data.document_mask};
   const TokenizerIdentity identity = choice.assumed ? TokenizerIdentity() : identify_tokenizer(choice.name);
   const auto check = [&](const TokenSource& source) {

@@ -70,6 +70,10 @@ void add_data(Options& out) {
                               "an epoch that global_batch does not divide. wrap: its last batch goes on with the next "
                               "epoch; drop: the rest is left out; pad: rows without labels fill the batch",
                               in(&DataSection::last_batch)));
+  out.push_back(choice_option("data", "bin_dtype", {"auto", "uint16", "uint32"},
+                              "the tokens of .bin files without header and index. auto: uint16, and refused where the "
+                              "vocabulary is larger than that or the file reads as uint32, too",
+                              in(&DataSection::bin_dtype)));
 }
 
 void add_train(Options& out) {

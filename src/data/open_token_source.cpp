@@ -36,11 +36,11 @@ std::unique_ptr<TokenSource> open_megatron(const fs::path& index_path, const fs:
   return std::make_unique<detail::FileTokenSource>(std::move(bin), std::move(layout));
 }
 
-// A .bin file that is not llm.c's: Megatron's if an index lies beside it, else nanoGPT's.
-std::unique_ptr<TokenSource> open_bin(const fs::path& path, detail::InputFile file) {
+// A .bin file that is not llm.c's: Megatron's if an index lies beside it, else nothing but tokens.
+std::unique_ptr<TokenSource> open_bin(const fs::path& path, detail::InputFile file, const HeaderlessRules& rules) {
   const fs::path index = with_extension(path, ".idx");
   if (fs::exists(index)) return open_megatron(index, path);
-  TokenLayout layout = read_nanogpt_layout(file.size(), file.name());
+  TokenLayout layout = read_headerless_layout(file.head(headerless_head_bytes), file.size(), rules, file.name());
   return std::make_unique<detail::FileTokenSource>(std::move(file), std::move(layout));
 }
 
@@ -63,7 +63,8 @@ bool needs_tokenizer(const fs::path& path) {
   return extension == ".txt" || extension == ".jsonl";
 }
 
-std::unique_ptr<TokenSource> open_token_source(const fs::path& named, const Tokenizer* tokenizer) {
+std::unique_ptr<TokenSource> open_token_source(const fs::path& named, const Tokenizer* tokenizer,
+                                               const HeaderlessRules& headerless) {
   const fs::path path = resolve(named);
   detail::InputFile file(path);
   const std::string extension = path.extension().string();
@@ -76,7 +77,7 @@ std::unique_ptr<TokenSource> open_token_source(const fs::path& named, const Toke
     return std::make_unique<detail::FileTokenSource>(std::move(file), std::move(layout));
   }
   if (looks_like_megatron_index(head)) return open_megatron(path, with_extension(path, ".bin"));
-  if (extension == ".bin") return open_bin(path, std::move(file));
+  if (extension == ".bin") return open_bin(path, std::move(file), headerless);
   if (extension == ".h5" || extension == ".hdf5") {
     throw DataError(one_line(fmt::format("{}: not an HDF5 file", path.string()), "the signature at byte 0 is missing",
                              "make the file again"));

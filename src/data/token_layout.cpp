@@ -187,13 +187,6 @@ TokenLayout read_llmc_layout(std::span<const std::byte> head, std::uint64_t file
   return {"llm.c tokens", kind->element, llmc_header_bytes, count, {}, std::nullopt};
 }
 
-TokenLayout read_nanogpt_layout(std::uint64_t file_size, const std::string& name) {
-  if (file_size % 2 != 0) {
-    refuse(name, file_size - 1, "half a token", "uint16 tokens take 2 bytes each, and the file has an odd size");
-  }
-  return {"uint16 tokens", TokenElement::u16, 0, static_cast<std::int64_t>(file_size / 2), {}, std::nullopt};
-}
-
 bool looks_like_megatron_index(std::span<const std::byte> head) {
   return head.size() >= megatron_magic.size() &&
          std::memcmp(head.data(), megatron_magic.data(), megatron_magic.size()) == 0;

@@ -1,5 +1,7 @@
+#include "checked_bytes.hpp"
 #include "input_file.hpp"
 #include "spool_file.hpp"
+#include "token_set_checksum.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -22,8 +24,10 @@ namespace {
 
 constexpr std::size_t copy_block = std::size_t{1} << 20;
 
-// Copies a spool's bytes into `dataset`.
-void copy_into(hdf5::Dataset& dataset, const detail::SpoolFile& spool) {
+// Copies a spool's bytes into `dataset`. Returns the checksums of their blocks.
+std::vector<std::uint64_t> copy_into(hdf5::Dataset& dataset, const detail::SpoolFile& spool) {
+  static_assert(copy_block % detail::checksum_block_bytes == 0);
+  std::vector<std::uint64_t> checksums;
   const std::uint64_t width = size_of(dataset.element());
   std::vector<std::byte> block(copy_block);
   for (std::uint64_t done = 0; done < spool.size(); done += block.size()) {
@@ -31,7 +35,18 @@ void copy_into(hdf5::Dataset& dataset, const detail::SpoolFile& spool) {
     spool.read_at(done, std::span(block).first(count));
     dataset.write_raw(static_cast<std::int64_t>(done / width), static_cast<std::int64_t>(count / width), block.data(),
                       dataset.element());
+    for (std::size_t at = 0; at < count; at += detail::checksum_block_bytes) {
+      const auto part = std::span(block).subspan(at, std::min<std::size_t>(detail::checksum_block_bytes, count - at));
+      checksums.push_back(detail::block_checksum(checksums.size(), part));
+    }
   }
+  return checksums;
+}
+
+void write_checksums(hdf5::File& file, const std::string& name, std::span<const std::uint64_t> checksums) {
+  hdf5::Dataset dataset = file.create_dataset(name, hdf5::Element::u64, static_cast<std::int64_t>(checksums.size()));
+  dataset.write<std::uint64_t>(0, checksums);
+  dataset.close();
 }
 
 // HDF5 returns success for writes that never reached a full disk: read what is there.
@@ -132,21 +147,28 @@ class TokenSetWriter::Impl {
   void write_file() const {
     hdf5::File file = hdf5::File::create(temporary_);
     file.write_attribute("format", "lamina token set");
-    file.write_attribute("version", std::int64_t{1});
+    file.write_attribute("version", std::int64_t{2});
     file.write_attribute("vocab_size", facts_.vocab_size);
     file.write_attribute("tokenizer", facts_.tokenizer_name);
     file.write_attribute("tokenizer_hash", facts_.tokenizer_hash);
     hdf5::Dataset tokens = file.create_dataset("tokens", wide_ ? hdf5::Element::u32 : hdf5::Element::u16, count_);
-    copy_into(tokens, tokens_);
+    const std::vector<std::uint64_t> token_checksums = copy_into(tokens, tokens_);
     tokens.close();
+    write_checksums(file, "tokens_checksums", token_checksums);
     hdf5::Dataset documents = file.create_dataset("documents", hdf5::Element::i64, this->documents());
     documents.write<std::int64_t>(0, starts_);
     documents.close();
+    std::vector<std::uint64_t> mask_checksums;
     if (mask_) {
       hdf5::Dataset mask = file.create_dataset("loss_mask", hdf5::Element::u8, count_);
-      copy_into(mask, *mask_);
+      mask_checksums = copy_into(mask, *mask_);
       mask.close();
+      write_checksums(file, "loss_mask_checksums", mask_checksums);
     }
+    const detail::TokenSetSeal seal{facts_,  wide_ ? 4U : 2U, count_,           detail::checksum_block_bytes,
+                                    starts_, token_checksums, mask_ != nullptr, mask_checksums};
+    file.write_attribute("checksum_block_bytes", static_cast<std::int64_t>(seal.block_bytes));
+    file.write_attribute("checksum", detail::checksum_of(seal));
     file.close();
   }
 

@@ -99,6 +99,13 @@ TEST_F(BadInput, OfTheData) {
   expect_refusal(65, {"tokens.bin"}, "--data.train " + path("tokens.bin"));
   write("high.bin", std::string(2000, '\x7f'));  // ids 32639
   expect_refusal(65, {"high.bin", "32639"}, "--data.train " + path("high.bin"));
+  std::string wide;  // uint32
+  for (int id = 20; id < 250; ++id) wide += std::string{static_cast<char>(id), 0, 0, 0};
+  write("wide.bin", wide);
+  expect_refusal(65, {"wide.bin", "in doubt", "data.bin_dtype"}, "--data.train " + path("wide.bin"));
+  write_model("large", {{"vocab_size", 70000}});
+  expect_refusal(65, {"high.bin", "70000", "data.bin_dtype"},
+                 "--model.path " + path("large") + " --data.train " + path("high.bin"));
 }
 
 TEST_F(BadInput, OfTheRunFolder) {

@@ -98,11 +98,6 @@ TEST(TokenLayout, MegatronRefusals) {
   EXPECT_THAT(refusal([](Bytes&) {}, 11), HasSubstr("11 bytes"));
 }
 
-TEST(TokenLayout, NanogptHasWholeTokens) {
-  EXPECT_EQ(read_nanogpt_layout(10, "f").count, 5);
-  EXPECT_THAT(error_of([] { static_cast<void>(read_nanogpt_layout(11, "f")); }), HasSubstr("at byte 10"));
-}
-
 TEST(TokenLayout, DocumentStartsAscendFromZero) {
   const auto refusal = [](std::vector<std::int64_t> starts) {
     return error_of([&] { check_document_starts(starts, 5, "f"); });

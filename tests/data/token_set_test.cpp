@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 
+#include <lamina/base/file.hpp>
 #include <lamina/data/token_set.hpp>
 #include <lamina/data/token_source.hpp>
 #include <lamina/hdf5/file.hpp>
@@ -14,6 +15,7 @@ namespace {
 
 using test::error_of;
 using test::ScratchFolder;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Ids = std::vector<std::int32_t>;
@@ -134,10 +136,97 @@ TEST_F(BrokenTokenSet, IsRefused) {
   EXPECT_THAT(
       refusal([](hdf5::File& f) { tokens(f, {1}), f.create_dataset("loss_mask", hdf5::Element::u8, 2).close(); }),
       HasSubstr("loss_mask"));
-  EXPECT_THAT(refusal([](hdf5::File& f) { tokens(f, {1}), f.write_attribute("version", std::int64_t{2}); }),
-              HasSubstr("version 2"));
+  EXPECT_THAT(refusal([](hdf5::File& f) { tokens(f, {1}), f.write_attribute("version", std::int64_t{3}); }),
+              HasSubstr("version 3"));
   EXPECT_THAT(refusal([](hdf5::File& f) { tokens(f, {1}), f.write_attribute("vocab_size", std::int64_t{0}); }),
               HasSubstr("vocab_size 0"));
+}
+
+// A set without checksums is fine, one that has lost a part of them is not.
+TEST_F(BrokenTokenSet, MissingChecksumsAreRefused) {
+  EXPECT_THAT(refusal([](hdf5::File& f) { tokens(f, {1}), f.write_attribute("version", std::int64_t{2}); }),
+              HasSubstr("no attribute 'checksum'"));
+  EXPECT_THAT(refusal([](hdf5::File& f) { tokens(f, {1}), f.write_attribute("checksum", "0"); }),
+              HasSubstr("no attribute 'checksum_block_bytes'"));
+  const auto seal = [](hdf5::File& f, std::int64_t block) {
+    f.write_attribute("checksum", "0");
+    f.write_attribute("checksum_block_bytes", block);
+  };
+  EXPECT_THAT(refusal([&](hdf5::File& f) { tokens(f, {1}), seal(f, 4); }), HasSubstr("checksum_block_bytes 4"));
+  EXPECT_THAT(refusal([&](hdf5::File& f) { tokens(f, {1}), seal(f, 4096); }),
+              HasSubstr("no dataset 'tokens_checksums'"));
+  EXPECT_THAT(refusal([&](hdf5::File& f) {
+                tokens(f, {1}), seal(f, 4096), f.create_dataset("tokens_checksums", hdf5::Element::u64, 2).close();
+              }),
+              HasSubstr("one uint64 for each of 1 blocks"));
+  EXPECT_THAT(refusal([&](hdf5::File& f) {
+                tokens(f, {1}), seal(f, 4096), f.create_dataset("tokens_checksums", hdf5::Element::u64, 1).close();
+              }),
+              HasSubstr("its checksum is wrong"));
+}
+
+struct Contents {
+  std::vector<std::int32_t> ids;
+  std::vector<std::uint8_t> mask;
+  std::vector<std::int64_t> starts;
+  std::string facts;
+  bool operator==(const Contents&) const = default;
+};
+
+Contents contents_of(const std::filesystem::path& path) {
+  const auto source = open_token_source(path, nullptr);
+  Contents out{all_tokens(*source), std::vector<std::uint8_t>(static_cast<std::size_t>(source->size())), {}, ""};
+  source->read_loss_mask(0, out.mask);
+  out.starts.assign(source->document_starts().begin(), source->document_starts().end());
+  out.facts = source->tokenizer_name() + "|" + source->tokenizer_hash() + "|" +
+              std::to_string(source->declared_vocab().value_or(0));
+  return out;
+}
+
+// No damage to a byte changes what is trained on: it is found, or it lies where nothing is read.
+TEST_F(BrokenTokenSet, NoFlippedByteChangesTheData) {
+  const auto path = folder_ / "t.h5";
+  TokenSetWriter writer(path, {70000, "some", "0123"});
+  for (std::int32_t document = 0; document < 40; ++document) {
+    writer.append(Ids{document * 100, 69999, 3}, Mask{0, 1, 1});
+    writer.begin_document();
+  }
+  writer.finish();
+  const Contents right = contents_of(path);
+  std::string bytes = read_file(path);
+  const std::size_t data_bytes = 40 * 3 * 5 + 40 * 8;
+  std::size_t found = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const char old = bytes[at];
+    bytes[at] = static_cast<char>(old ^ (1 << (at / 3) % 8));
+    folder_.write("flipped.h5", bytes);
+    bytes[at] = old;
+    try {
+      EXPECT_EQ(contents_of(folder_ / "flipped.h5"), right) << "byte " << at;
+    } catch (const DataError&) {
+      ++found;
+    }
+  }
+  EXPECT_GE(found, data_bytes / 3);
+}
+
+TEST_F(BrokenTokenSet, DamageInOneBlockIsFoundWhereItIsRead) {
+  const auto path = folder_ / "t.h5";
+  TokenSetWriter writer(path, {70000, "some", ""});
+  writer.append(Ids(100000, 7), Mask(100000, 0));
+  writer.finish();
+  const auto source = open_token_source(path, nullptr);
+  const std::string place = source->place_of(50000);
+  const std::size_t byte = std::stoul(place.substr(place.find("(byte ") + 6));
+  std::string bytes = read_file(path);
+  bytes[byte] = 8;
+  folder_.write("t.h5", bytes);
+  Ids window(1000);
+  source->read(90000, window);
+  EXPECT_EQ(window, Ids(1000, 7));
+  const auto damaged = AllOf(HasSubstr("t.h5:/tokens: bytes"), HasSubstr("are damaged"));
+  EXPECT_THAT(error_of([&] { source->read(49900, window); }), damaged);
+  EXPECT_THAT(error_of([&] { source->read(50500, window); }), damaged);  // the same block
 }
 
 TEST_F(BrokenTokenSet, TruncatedFilesAreRefusedOrReadAsWritten) {

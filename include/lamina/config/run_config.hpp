@@ -24,6 +24,7 @@ struct ModelSection {
 
 // What becomes of an epoch's last windows when the global batch does not divide their number.
 enum class LastBatch { wrap, drop, pad };
+enum class BinDtype { automatic, uint16, uint32 };
 struct DataSection {
   std::string train;       // token file, .txt, .jsonl, ...; or a mixture "a.h5:0.7, b.h5:0.3"
   std::string validation;  // empty = no validation
@@ -31,6 +32,7 @@ struct DataSection {
   std::string tokenizer = "auto";  // auto | byte | path of tokenizer.json or its folder
   bool document_mask = false;      // attention and labels stop at document boundaries
   LastBatch last_batch = LastBatch::wrap;
+  BinDtype bin_dtype = BinDtype::automatic;  // of .bin files without header and index
 };
 
 struct TrainSection {

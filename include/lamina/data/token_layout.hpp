@@ -10,7 +10,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <lamina/config/run_config.hpp>
 
 namespace lamina {
 
@@ -31,8 +34,19 @@ struct TokenLayout {
 [[nodiscard]] TokenLayout read_llmc_layout(std::span<const std::byte> head, std::uint64_t file_size,
                                            const std::string& name);
 
-// nanoGPT: nothing but uint16 tokens.
-[[nodiscard]] TokenLayout read_nanogpt_layout(std::uint64_t file_size, const std::string& name);
+// What is known of files that are nothing but tokens.
+struct HeaderlessRules {
+  BinDtype dtype = BinDtype::automatic;
+  std::int64_t vocab_size = 0;                 // the model's; 0: not known
+  std::string_view option = "data.bin_dtype";  // that sets dtype, for messages
+};
+
+// Nothing but uint16 (nanoGPT) or uint32 tokens. `head` is the beginning of the file, 1 MiB if it has so much.
+// Automatic means uint16, and refuses a larger vocabulary and whatever reads as wider integers, too. A file that begins
+// like one of llm.c is refused.
+inline constexpr std::size_t headerless_head_bytes = std::size_t{1} << 20;
+[[nodiscard]] TokenLayout read_headerless_layout(std::span<const std::byte> head, std::uint64_t file_size,
+                                                 const HeaderlessRules& rules, const std::string& name);
 
 // Megatron-LM indexed datasets: `index` is the whole .idx file, `bin_size` the size of the .bin file.
 [[nodiscard]] bool looks_like_megatron_index(std::span<const std::byte> head);

@@ -3,9 +3,13 @@
 //   /tokens        uint16 (vocab_size <= 65536) or uint32, contiguous
 //   /documents     int64: first token of each document, ascending from 0
 //   /loss_mask     uint8 a token, optional: 1 where the token counts as a target
-//   attributes     format = "lamina token set", version = 1, vocab_size, tokenizer (name), tokenizer_hash
+//   attributes     format = "lamina token set", version = 2, vocab_size, tokenizer (name), tokenizer_hash
+//   checksums      /tokens_checksums, /loss_mask_checksums: uint64, XXH3-64 of each block of `checksum_block_bytes`
+//                  (attribute) with the block's number as its seed; the attribute `checksum` covers them, the documents
+//                  and all the facts above
 //
-// Other programs may write such files; only /tokens and vocab_size are needed to read one.
+// Opening proves the attribute, and each reading the blocks that it touches. Other programs may write such files
+// without checksums (version 1 or none); only /tokens and vocab_size are needed to read one.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 // Formats (open_token_source tells them apart by content first, then by the name's extension):
 //   HDF5 token set   written by lamina-tokenize; token_set.hpp
 //   llm.c .bin       256 int32 of header (magic 20240520: uint16 tokens, 20240801: uint32), then tokens
-//   nanoGPT .bin     uint16 tokens and nothing else
+//   nanoGPT .bin     uint16 tokens and nothing else, or uint32 ones where that is said (HeaderlessRules)
 //   Megatron         PREFIX.bin with PREFIX.idx (MMIDIDX); either file or PREFIX may be named
 //   .txt, .jsonl     tokenised in memory; one document a file, one a line
 #pragma once
@@ -20,6 +20,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include <lamina/data/token_layout.hpp>
 
 namespace lamina {
 
@@ -69,7 +71,8 @@ class TokenSource {
 
 // `tokenizer` may be null for files of tokens; it is not kept.
 [[nodiscard]] std::unique_ptr<TokenSource> open_token_source(const std::filesystem::path& path,
-                                                             const Tokenizer* tokenizer);
+                                                             const Tokenizer* tokenizer,
+                                                             const HeaderlessRules& headerless = {});
 
 // Throws DataError naming file, place and id if a token in [first, first + count) is not below `vocab` (the model's).
 // Reads nothing when the file promises a vocabulary that fits.
