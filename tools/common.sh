@@ -19,6 +19,19 @@ missing_packages() {
   done
 }
 
+# Runs a command without its chatter, which is shown only when it fails.
+quietly() {
+  local log
+  log=$(mktemp)
+  if ! "$@" >"$log" 2>&1; then
+    printf '$ %s\n' "$*" >&2
+    tail -n 40 "$log" >&2
+    rm -f "$log"
+    return 1
+  fi
+  rm -f "$log"
+}
+
 # Installs what tools/packages.txt names and this machine lacks. Needs root or sudo only if something is missing.
 install_packages() {
   command -v dpkg-query >/dev/null || refuse "no dpkg: packages are installed on Debian 12 only; install the equivalents of" \
@@ -34,10 +47,15 @@ install_packages() {
       "apt-get install --no-install-recommends ${missing[*]}"
     as_root=(sudo)
   fi
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Acquire::Retries=3)
+  echo "reading the lists of packages (some 10 MB)"
+  quietly "${apt[@]}" update || refuse "apt-get update failed"
   echo "installing: ${missing[*]}"
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3 update
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 install --no-install-recommends \
-    "${missing[@]}"
+  # --assume-no says what would come, and ends with an error.
+  "${apt[@]}" --assume-no install --no-install-recommends "${missing[@]}" 2>/dev/null |
+    sed -n 's/^Need to get \(.*\) of archives.*/downloading \1/p; s/^After this operation, \(.*\) of additional.*/using \1 of disk/p' ||
+    true
+  quietly "${apt[@]}" -y install --no-install-recommends "${missing[@]}" || refuse "apt-get install failed"
 }
 
 # Compilers at once: one a core, but 1.5 GB of memory each.

@@ -16,8 +16,13 @@ COLOURS = {"forward": "#4c78a8", "backward": "#1f4e79", "loss": "#72b7b2", "gath
 
 
 def read(path):
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)["traceEvents"]
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)["traceEvents"]
+    except OSError as problem:
+        sys.exit(f"error: cannot read {path}: {problem.strerror}")
+    except (ValueError, KeyError, TypeError):
+        sys.exit(f"error: {path} is no timeline: it is not the JSON of a Chrome trace; a run writes one with --output.timeline")
 
 
 def tracks(events):
@@ -54,10 +59,17 @@ def window(events, arguments):
     return zero, begin, end
 
 
-def draw(events, arguments):
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+def plotting():
+    try:
+        import matplotlib
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError:
+        sys.exit("error: cannot draw: matplotlib is not installed; install Debian's python3-matplotlib, or open the file in Perfetto")
+    return pyplot
+
+
+def draw(events, arguments, pyplot):
 
     rows = tracks(events)
     place = {key: len(rows) - 1 - index for index, key in enumerate(rows)}
@@ -97,7 +109,7 @@ def main():
     parser.add_argument("--from", dest="begin", type=float, metavar="MS", help="from so many milliseconds on")
     parser.add_argument("--to", dest="end", type=float, metavar="MS", help="up to so many milliseconds")
     arguments = parser.parse_args()
-    draw(read(arguments.timeline), arguments)
+    draw(read(arguments.timeline), arguments, plotting())
 
 
 if __name__ == "__main__":

@@ -30,12 +30,21 @@ std::optional<std::int32_t> find_end_of_turn(const ChatTemplate& chat, const Tok
   return tokenizer.id_of(after);
 }
 
+// Of a model that is talked with: what is said without a template for training is no help here.
+ChatTemplate template_of(const Tokenizer& tokenizer) {
+  if (!tokenizer.chat_template()) {
+    throw DataError(one_line("cannot chat with this model", "its tokenizer has no chat template",
+                             "use lamina generate, or fine-tune it on conversations with a tokenizer that has one"));
+  }
+  return ChatTemplate::of(tokenizer);
+}
+
 }  // namespace
 
 ChatSession::ChatSession(const LoadedModel& model, Backend& backend, const Tokenizer& tokenizer, std::int64_t context,
                          std::string system, TextOptions options)
     : tokenizer_(tokenizer),
-      template_(ChatTemplate::of(tokenizer)),
+      template_(template_of(tokenizer)),
       end_ids_(model.plan.config.eos_ids),
       end_of_turn_(find_end_of_turn(template_, tokenizer)),
       context_(context),

@@ -1,6 +1,7 @@
 // `lamina eval`: how well a model predicts a text, or answers multiple-choice questions.
 #include "commands.hpp"
 #include "local_model.hpp"
+#include "progress_line.hpp"
 #include "run_inputs.hpp"
 #include "scoring.hpp"
 
@@ -14,7 +15,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 namespace lamina {
 
@@ -22,7 +22,7 @@ namespace {
 
 struct EvalArguments {
   std::string model, data, choices, tokenizer = "auto", bin_dtype = "auto", backend = "cpu";
-  std::int64_t seq_len = 512, batch = 1, max_windows = 0, threads = 1;
+  std::int64_t seq_len = 0, batch = 1, max_windows = 0, threads = 1;
   bool json = false;
 };
 
@@ -31,10 +31,13 @@ std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string
       "lamina eval",
       "Mean loss, perplexity and bits per byte of a model on data, in windows as transformers computes a loss from "
       "labels; or its accuracy on multiple-choice questions, as lm-evaluation-harness defines it.");
+  parser.example("lamina eval --model runs/first/model --data inputs/king_james_validation.txt");
+  parser.example("lamina eval --model runs/first/model --choices questions.jsonl --json");
   parser.option("model", a.model, "DIR", "Hugging Face folder", ArgumentParser::Need::required);
   parser.option("data", a.data, "FILE", "text, JSONL or tokens, as data.validation of lamina train");
   parser.option("choices", a.choices, "FILE", "JSONL of {\"context\", \"choices\", \"answer\"}");
-  parser.option("seq_len", a.seq_len, "N", "tokens of a window", {2, 1'000'000'000});
+  parser.option("seq_len", a.seq_len, "N", "tokens of a window; 0: 512, or the model's positions if they are fewer",
+                {0, 1'000'000'000});
   parser.option("batch", a.batch, "N", "windows computed at once", {1, 4096});
   parser.option("max_windows", a.max_windows, "N", "only the first N windows; 0: all", {0, 1'000'000'000});
   parser.option("tokenizer", a.tokenizer, "auto|byte|PATH", "auto: the model folder's, else byte");
@@ -43,11 +46,19 @@ std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string
   parser.choice("backend", a.backend, {"cpu", "cuda"}, "compute backend");
   parser.option("threads", a.threads, "N", "threads to use", {1, 1024});
   auto text = parser.parse(arguments);
+  if (!text && a.seq_len == 1) {
+    throw UsageError(one_line("--seq_len is 1", "a window of one token has nothing to predict", "give 2 or more"));
+  }
   if (!text && a.data.empty() == a.choices.empty()) {
     throw UsageError(one_line("lamina eval needs either --data or --choices",
                               a.data.empty() ? "neither is given" : "both are given", "give one of them"));
   }
   return text;
+}
+
+// What is chosen when nobody says.
+std::int64_t window_length(const EvalArguments& a, const ModelConfig& config) {
+  return a.seq_len > 0 ? a.seq_len : std::min<std::int64_t>(512, config.max_positions);
 }
 
 void require_positions(const ModelConfig& config, std::int64_t tokens, const std::string& what) {
@@ -72,27 +83,25 @@ std::int64_t target_bytes(const TokenBatch& batch, const Tokenizer& tokenizer) {
 
 nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& model, Backend& backend,
                                      const Tokenizer& tokenizer) {
-  require_positions(model.plan.config, a.seq_len, "a window");
+  const std::int64_t seq_len = window_length(a, model.plan.config);
+  require_positions(model.plan.config, seq_len, "a window");
   const auto sources = open_mixture(parse_mixture(a.data, "--data"), &tokenizer,
                                     {dtype_of(a), model.plan.config.vocab_size, "--bin_dtype"});
   for (const auto& source : sources) check_token_ids(*source, model.plan.config.vocab_size);
-  const EvalBatches batches(sources, a.seq_len, {model.plan.config.vocab_size, false}, WindowLabels::inside_window,
+  const EvalBatches batches(sources, seq_len, {model.plan.config.vocab_size, false}, WindowLabels::inside_window,
                             static_cast<std::uint64_t>(a.max_windows));
-  Scorer scorer(model, backend, a.batch, a.seq_len);
+  Scorer scorer(model, backend, a.batch, seq_len);
   Scorer::Loss loss;
   std::int64_t bytes = 0;
   TokenBatch batch;
-  const bool live = ::isatty(STDERR_FILENO) == 1;
+  ProgressLine progress("windows");
   for (std::uint64_t first = 0; first < batches.windows(); first += static_cast<std::uint64_t>(a.batch)) {
     batches.fill(first, a.batch, batch);
     scorer.add(view_of(batch), loss);
     bytes += target_bytes(batch, tokenizer);
-    if (live) {
-      fmt::print(stderr, "\r{}/{} windows", std::min(first + static_cast<std::uint64_t>(a.batch), batches.windows()),
-                 batches.windows());
-    }
+    const std::uint64_t done = std::min(first + static_cast<std::uint64_t>(a.batch), batches.windows());
+    progress.show(static_cast<std::int64_t>(done), static_cast<std::int64_t>(batches.windows()));
   }
-  if (live) fmt::print(stderr, "\r\033[K");
   const double mean = loss.sum.value() / static_cast<double>(loss.tokens);
   return {
       {"loss", mean},
@@ -109,7 +118,9 @@ nlohmann::ordered_json evaluate_choices(const EvalArguments& a, const LoadedMode
   const std::int64_t longest = longest_choice(questions, tokenizer);
   require_positions(model.plan.config, longest, "the longest question");
   Scorer scorer(model, backend, 1, longest);
-  const ChoiceScores scores = score_choices(questions, tokenizer, scorer);
+  ProgressLine progress("questions");
+  const ChoiceScores scores = score_choices(questions, tokenizer, scorer,
+                                            [&](std::int64_t done) { progress.show(done, std::ssize(questions)); });
   return {{"questions", scores.questions}, {"acc", scores.accuracy}, {"acc_norm", scores.accuracy_normalised}};
 }
 

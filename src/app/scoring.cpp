@@ -90,7 +90,8 @@ std::int64_t longest_choice(std::span<const MultipleChoice> questions, const Tok
   return static_cast<std::int64_t>(longest);
 }
 
-ChoiceScores score_choices(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer, Scorer& scorer) {
+ChoiceScores score_choices(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer, Scorer& scorer,
+                           const std::function<void(std::int64_t questions)>& progress) {
   ChoiceScores scores;
   std::int64_t right = 0, right_normalised = 0;
   for (const MultipleChoice& question : questions) {
@@ -105,8 +106,9 @@ ChoiceScores score_choices(std::span<const MultipleChoice> questions, const Toke
     };
     right += best(plain) == question.answer ? 1 : 0;
     right_normalised += best(normalised) == question.answer ? 1 : 0;
+    ++scores.questions;
+    if (progress) progress(scores.questions);
   }
-  scores.questions = static_cast<std::int64_t>(questions.size());
   scores.accuracy = static_cast<double>(right) / static_cast<double>(questions.size());
   scores.accuracy_normalised = static_cast<double>(right_normalised) / static_cast<double>(questions.size());
   return scores;

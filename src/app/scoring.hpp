@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct ChoiceScores {
 // The most tokens (context and one choice) that any question needs.
 [[nodiscard]] std::int64_t longest_choice(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer);
 [[nodiscard]] ChoiceScores score_choices(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer,
-                                         Scorer& scorer);
+                                         Scorer& scorer,
+                                         const std::function<void(std::int64_t questions)>& progress = {});
 
 }  // namespace lamina

@@ -75,10 +75,29 @@ bool reads_like_hub_id(const std::filesystem::path& path) {
          !std::filesystem::exists(path.parent_path());
 }
 
+// A folder of a run or of a checkpoint: its weights are in shards, its config.json elsewhere or alone.
+void refuse_run_folder(const std::filesystem::path& folder) {
+  const std::string name = folder.string();
+  const bool checkpoint = std::filesystem::exists(folder / "manifest.json");
+  bool run = false;
+  std::error_code unreadable;  // is told by whoever reads the folder
+  for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable))
+    run = run || (entry.path().filename().string().starts_with("step_") && entry.is_directory());
+  if (!checkpoint && !run) return;
+  const bool has_model = run && std::filesystem::exists(folder / "model" / "config.json");
+  throw DataError(
+      one_line(fmt::format("{} is a {}, not a model", name, checkpoint ? "checkpoint" : "run folder"),
+               "its weights are in shards, one a rank",
+               has_model ? fmt::format("name {}", (folder / "model").string())
+                         : fmt::format("make a model of it: lamina-consolidate {} MODEL_FOLDER, and name that", name)));
+}
+
 }  // namespace
 
 void require_model_folder(const std::filesystem::path& folder) {
   std::error_code error;
+  if (std::filesystem::is_directory(folder, error) && !std::filesystem::exists(folder / "config.json", error) && !error)
+    refuse_run_folder(folder);
   if (std::filesystem::exists(folder, error) || (error && error != std::errc::no_such_file_or_directory)) return;
   const std::string name = folder.string();
   if (!reads_like_hub_id(folder)) {

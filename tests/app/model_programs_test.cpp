@@ -72,6 +72,17 @@ TEST_F(ModelPrograms, MultipleChoiceIsScored) {
   EXPECT_EQ(json["acc_norm"], 1.0);
 }
 
+// Windows of 512 tokens do not fit a model of 64 positions: without --seq_len they are as long as it allows.
+TEST_F(ModelPrograms, EvaluationTakesTheModelsPositions) {
+  const std::string command =
+      program("lamina") + " eval --json --model " + path("out") + " --data " + path("valid.txt");
+  const ProgramResult chosen = run_command(command), asked = run_command(command + " --seq_len 64");
+  ASSERT_EQ(chosen.status, 0) << chosen.output;
+  EXPECT_EQ(chosen.output, asked.output);
+  EXPECT_EQ(run_command(command + " --seq_len 512").status, 64);
+  EXPECT_EQ(run_command(command + " --seq_len 1").status, 64);
+}
+
 TEST_F(ModelPrograms, FineTuningStartsFromThePretrainedWeights) {
   const std::string arguments =
       "--model.init pretrained --model.path " + path("out") + " --train.steps 5 --optim.lr 0.001";

@@ -12,11 +12,16 @@ function(lamina_module name)
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE lamina_compile_options ${arg_PRIVATE})
 endfunction()
 
-# lamina_program(NAME SOURCES file... LIBS lib...)
+# lamina_program(NAME [INSTALL] SOURCES file... LIBS lib...)
+#
+# INSTALL: a program for users, which `cmake --install` puts into PREFIX/bin.
 function(lamina_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL" "" "SOURCES;LIBS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE lamina_compile_options ${arg_LIBS})
+  if(arg_INSTALL)
+    install(TARGETS ${name} RUNTIME DESTINATION bin)
+  endif()
 endfunction()
 
 # lamina_test(NAME SOURCES file... LIBS lib... [RANKS n...] [LABELS label...] [TIMEOUT seconds])

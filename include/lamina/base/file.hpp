@@ -13,7 +13,8 @@ namespace lamina {
 // The whole content. Throws DataError naming the path and the system's reason.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
-// Throws DataError when there is no such folder of a model. A name that reads like one of the Hugging Face hub
+// Throws DataError when there is no such folder of a model, and for a folder of a run or a checkpoint, naming the way
+// to a model. A name that reads like one of the Hugging Face hub
 // ("org/name") is told from a path: nothing is downloaded, and the message says how to fetch it.
 void require_model_folder(const std::filesystem::path& folder);
 
