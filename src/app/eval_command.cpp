@@ -23,7 +23,7 @@ namespace {
 struct EvalArguments {
   std::string model, data, choices, tokenizer = "auto", bin_dtype = "auto", backend = "cpu";
   std::int64_t seq_len = 0, batch = 1, max_windows = 0, threads = 1;
-  bool json = false;
+  bool json = false, append_eos = true;
 };
 
 std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string>& arguments) {
@@ -42,6 +42,7 @@ std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string
   parser.option("max_windows", a.max_windows, "N", "only the first N windows; 0: all", {0, 1'000'000'000});
   parser.option("tokenizer", a.tokenizer, "auto|byte|PATH", "auto: the model folder's, else byte");
   parser.choice("bin_dtype", a.bin_dtype, {"auto", "uint16", "uint32"}, "tokens of a .bin without header, as in train");
+  parser.option("append_eos", a.append_eos, "every text of a .jsonl file ends with the tokenizer's end-of-text token");
   parser.flag("json", a.json, "print one JSON object");
   parser.choice("backend", a.backend, {"cpu", "cuda"}, "compute backend");
   parser.option("threads", a.threads, "N", "threads to use", {1, 1024});
@@ -85,8 +86,8 @@ nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& 
                                      const Tokenizer& tokenizer) {
   const std::int64_t seq_len = window_length(a, model.plan.config);
   require_positions(model.plan.config, seq_len, "a window");
-  const auto sources = open_mixture(parse_mixture(a.data, "--data"), &tokenizer,
-                                    {dtype_of(a), model.plan.config.vocab_size, "--bin_dtype"});
+  const SourceOptions options(&tokenizer, {dtype_of(a), model.plan.config.vocab_size, "--bin_dtype"}, a.append_eos);
+  const auto sources = open_mixture(parse_mixture(a.data, "--data"), options);
   for (const auto& source : sources) check_token_ids(*source, model.plan.config.vocab_size);
   const EvalBatches batches(sources, seq_len, {model.plan.config.vocab_size, false}, WindowLabels::inside_window,
                             static_cast<std::uint64_t>(a.max_windows));

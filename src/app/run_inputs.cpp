@@ -77,6 +77,10 @@ MicroBatch view_of(const TokenBatch& batch) {
 
 namespace {
 
+SourceOptions source_options(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer) {
+  return {&tokenizer, {config.data.bin_dtype, model.vocab_size}, config.data.append_eos};
+}
+
 EpochEnd epoch_end(const RunConfig& config) {
   return {config.data.last_batch, static_cast<std::uint64_t>(config.train.global_batch)};
 }
@@ -88,16 +92,15 @@ TokenMixture open_training(const RunConfig& config, const ModelConfig& model, co
         fmt::format("the tokenizer has {} ids, the model's vocab_size is {}", tokenizer.vocab_size(), model.vocab_size),
         "the model cannot learn ids beyond its vocabulary", "use the model's own tokenizer, or a larger vocab_size"));
   }
-  const HeaderlessRules headerless{config.data.bin_dtype, model.vocab_size};
-  return TokenMixture(entries, open_mixture(entries, &tokenizer, headerless), config.data.seq_len, config.run.seed,
-                      epoch_end(config));
+  return TokenMixture(entries, open_mixture(entries, source_options(config, model, tokenizer)), config.data.seq_len,
+                      config.run.seed, epoch_end(config));
 }
 
 std::vector<std::unique_ptr<TokenSource>> open_validation(const RunConfig& config, const ModelConfig& model,
                                                           const Tokenizer& tokenizer) {
   if (config.data.validation.empty()) return {};
-  return open_mixture(parse_mixture(config.data.validation, "data.validation"), &tokenizer,
-                      {config.data.bin_dtype, model.vocab_size});
+  return open_mixture(parse_mixture(config.data.validation, "data.validation"),
+                      source_options(config, model, tokenizer));
 }
 
 }  // namespace

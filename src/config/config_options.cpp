@@ -63,6 +63,9 @@ void add_data(Options& out) {
   out.push_back(text_option("data", "tokenizer", "auto|byte|PATH",
                             "for .txt and .jsonl; auto: the model folder's tokenizer.json, or byte if there is none",
                             in(&DataSection::tokenizer)));
+  out.push_back(switch_option("data", "append_eos",
+                              "yes: every text of a .jsonl file ends with the tokenizer's end-of-text token",
+                              in(&DataSection::append_eos)));
   out.push_back(switch_option("data", "document_mask",
                               "yes: attention and labels stop at the boundaries of packed documents",
                               in(&DataSection::document_mask)));

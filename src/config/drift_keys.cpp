@@ -11,11 +11,12 @@ namespace lamina {
 
 namespace {
 
-constexpr std::array<DriftKey, 10> keys{{{"run.seed", DriftEffect::new_order},
+constexpr std::array<DriftKey, 11> keys{{{"run.seed", DriftEffect::new_order},
                                          {"model.path", DriftEffect::other_meaning},
                                          {"data.train", DriftEffect::new_order},
                                          {"data.seq_len", DriftEffect::new_order},
                                          {"data.tokenizer", DriftEffect::other_meaning},
+                                         {"data.append_eos", DriftEffect::new_order},
                                          {"data.document_mask", DriftEffect::other_meaning},
                                          {"data.last_batch", DriftEffect::new_order},
                                          {"train.global_batch", DriftEffect::other_steps},

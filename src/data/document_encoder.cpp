@@ -50,14 +50,6 @@ std::optional<std::size_t> first_ill_formed(std::string_view text) {
 }
 
 DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, bool append_eos) : tokenizer_(&tokenizer) {
-  if (append_eos) {
-    eos_ = tokenizer.eos();
-    if (!eos_) {
-      throw UsageError(one_line("cannot append an end-of-text token",
-                                "the tokenizer names none (eos_token in tokenizer_config.json)",
-                                "use --append-eos no"));
-    }
-  }
   const std::vector<std::int32_t> plain = tokenizer.encode("a", false), full = tokenizer.encode("a", true);
   const auto inside = std::search(full.begin(), full.end(), plain.begin(), plain.end());
   if (inside == full.end()) {
@@ -66,6 +58,10 @@ DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, bool append_eos) : 
   }
   prefix_.assign(full.begin(), inside);
   suffix_.assign(inside + static_cast<std::ptrdiff_t>(plain.size()), full.end());
+  const std::optional<std::int32_t> eos = tokenizer.document_eos();
+  lacks_eos_ = append_eos && !eos;  // matters only if a text comes
+  // A tokenizer whose post-processor ends texts itself needs no second end.
+  if (append_eos && eos && (suffix_.empty() || suffix_.back() != *eos)) suffix_.push_back(*eos);
   try {
     chat_ = ChatTemplate::of(tokenizer);
   } catch (const DataError& error) {
@@ -81,15 +77,17 @@ void DocumentEncoder::add_text(std::string_view text, bool begins, bool ends, co
                                "convert the file to UTF-8"));
     }
   }
+  if (lacks_eos_) {
+    throw UsageError(one_line(fmt::format("{}: cannot end documents with an end-of-text token", file),
+                              "the tokenizer names none, nor does the model's config.json",
+                              "add eos_token to tokenizer_config.json, or set append_eos to no"));
+  }
   if (begins) {
     out.starts.push_back(out.ids.size());
     out.ids.insert(out.ids.end(), prefix_.begin(), prefix_.end());
   }
   tokenizer_->encode_append(text, false, workspace, out.ids);
-  if (ends) {
-    out.ids.insert(out.ids.end(), suffix_.begin(), suffix_.end());
-    if (eos_) out.ids.push_back(*eos_);
-  }
+  if (ends) out.ids.insert(out.ids.end(), suffix_.begin(), suffix_.end());
   out.loss_mask.resize(out.ids.size(), 1);
 }
 

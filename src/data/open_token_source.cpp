@@ -63,13 +63,12 @@ bool needs_tokenizer(const fs::path& path) {
   return extension == ".txt" || extension == ".jsonl";
 }
 
-std::unique_ptr<TokenSource> open_token_source(const fs::path& named, const Tokenizer* tokenizer,
-                                               const HeaderlessRules& headerless) {
+std::unique_ptr<TokenSource> open_token_source(const fs::path& named, const SourceOptions& options) {
   const fs::path path = resolve(named);
   detail::InputFile file(path);
   const std::string extension = path.extension().string();
-  if (extension == ".txt") return detail::open_text(path, needed(tokenizer));
-  if (extension == ".jsonl") return detail::open_jsonl(path, needed(tokenizer));
+  if (extension == ".txt") return detail::open_text(path, needed(options.tokenizer));
+  if (extension == ".jsonl") return detail::open_jsonl(path, needed(options.tokenizer), options.append_eos);
   const std::vector<std::byte> head = file.head(head_bytes);
   if (looks_like_hdf5(head)) return open_token_set(path);
   if (looks_like_llmc(head)) {
@@ -77,7 +76,7 @@ std::unique_ptr<TokenSource> open_token_source(const fs::path& named, const Toke
     return std::make_unique<detail::FileTokenSource>(std::move(file), std::move(layout));
   }
   if (looks_like_megatron_index(head)) return open_megatron(path, with_extension(path, ".bin"));
-  if (extension == ".bin") return open_bin(path, std::move(file), headerless);
+  if (extension == ".bin") return open_bin(path, std::move(file), options.headerless);
   if (extension == ".h5" || extension == ".hdf5") {
     throw DataError(one_line(fmt::format("{}: not an HDF5 file", path.string()), "the signature at byte 0 is missing",
                              "make the file again"));

@@ -59,8 +59,9 @@ std::unique_ptr<TokenSource> open_text(const std::filesystem::path& path, const 
   return std::make_unique<MemoryTokenSource>(path, "text", tokenizer.vocab_size(), std::move(documents));
 }
 
-std::unique_ptr<TokenSource> open_jsonl(const std::filesystem::path& path, const Tokenizer& tokenizer) {
-  const DocumentEncoder encoder(tokenizer, tokenizer.eos().has_value());
+std::unique_ptr<TokenSource> open_jsonl(const std::filesystem::path& path, const Tokenizer& tokenizer,
+                                        bool append_eos) {
+  const DocumentEncoder encoder(tokenizer, append_eos);
   TokenizerWorkspace workspace = tokenizer.make_workspace();
   EncodedDocuments documents;
   const std::string text = read_file(path);

@@ -11,7 +11,8 @@ namespace lamina::detail {
 // The ids that the tokenizer gives for the text with its special tokens; nothing is added at the end, so that the
 // source is exactly the file.
 [[nodiscard]] std::unique_ptr<TokenSource> open_text(const std::filesystem::path& path, const Tokenizer& tokenizer);
-// Documents one after another, each ended by the tokenizer's end-of-text token if it has one.
-[[nodiscard]] std::unique_ptr<TokenSource> open_jsonl(const std::filesystem::path& path, const Tokenizer& tokenizer);
+// Documents one after another; texts are ended by the tokenizer's document_eos() if asked.
+[[nodiscard]] std::unique_ptr<TokenSource> open_jsonl(const std::filesystem::path& path, const Tokenizer& tokenizer,
+                                                      bool append_eos);
 
 }  // namespace lamina::detail

@@ -84,9 +84,9 @@ std::vector<MixtureEntry> parse_mixture(std::string_view text, std::string_view 
 }
 
 std::vector<std::unique_ptr<TokenSource>> open_mixture(std::span<const MixtureEntry> entries,
-                                                       const Tokenizer* tokenizer, const HeaderlessRules& headerless) {
+                                                       const SourceOptions& options) {
   std::vector<std::unique_ptr<TokenSource>> sources;
-  for (const MixtureEntry& entry : entries) sources.push_back(open_token_source(entry.path, tokenizer, headerless));
+  for (const MixtureEntry& entry : entries) sources.push_back(open_token_source(entry.path, options));
   return sources;
 }
 

@@ -115,6 +115,39 @@ TEST(Conversation, WhatWouldBeLostIsRefused) {
               HasSubstr("'tool_calls'"));
 }
 
+// The built-in tokenizer without or with another post-processor, and what tokenizer_config.json says.
+Tokenizer ending_tokenizer(const nlohmann::json& config, bool ends_itself) {
+  auto json = nlohmann::json::parse(make_byte_tokenizer_json());
+  if (ends_itself) {
+    json["post_processor"] = {
+        {"type", "TemplateProcessing"},
+        {"single",
+         {{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+          {{"SpecialToken", {{"id", "<|endoftext|>"}, {"type_id", 0}}}}}},
+        {"pair", nlohmann::json::array()},
+        {"special_tokens",
+         {{"<|endoftext|>", {{"id", "<|endoftext|>"}, {"ids", {256}}, {"tokens", {"<|endoftext|>"}}}}}}};
+  }
+  return Tokenizer::parse(json.dump(), config.dump());
+}
+
+TEST(EndOfText, EndsADocumentOnce) {
+  const ScratchFolder folder;
+  const auto path = folder.write("a.jsonl", std::string("{\"text\": \"a\"}\n{\"text\": \"b\"}\n"));
+  const nlohmann::json named{{"eos_token", "<|endoftext|>"}}, none{{"eos_token", nullptr}};
+  const auto tokens = [&](const Tokenizer& tokenizer, bool append) {
+    return all_tokens(*open_token_source(path, {&tokenizer, {}, append}));
+  };
+  EXPECT_THAT(tokens(ending_tokenizer(named, false), true), ElementsAre('a', 256, 'b', 256));
+  EXPECT_THAT(tokens(ending_tokenizer(named, true), true), ElementsAre('a', 256, 'b', 256));
+  EXPECT_THAT(tokens(ending_tokenizer(none, true), false), ElementsAre('a', 256, 'b', 256));
+  EXPECT_THAT(tokens(ending_tokenizer(named, false), false), ElementsAre('a', 'b'));
+  EXPECT_THAT(tokens(ending_tokenizer(none, false), false), ElementsAre('a', 'b'));
+  const Tokenizer endless = ending_tokenizer(none, false);
+  EXPECT_THAT(error_of<UsageError>([&] { tokens(endless, true); }),
+              AllOf(HasSubstr("a.jsonl:1: cannot end documents"), HasSubstr("append_eos to no")));
+}
+
 TEST(Utf8, FindsTheFirstIllFormedByte) {
   EXPECT_EQ(first_ill_formed(""), std::nullopt);
   EXPECT_EQ(first_ill_formed("plain ASCII text, longer than eight bytes"), std::nullopt);

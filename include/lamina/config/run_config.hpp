@@ -30,6 +30,7 @@ struct DataSection {
   std::string validation;  // empty = no validation
   std::int64_t seq_len = 256;
   std::string tokenizer = "auto";  // auto | byte | path of tokenizer.json or its folder
+  bool append_eos = true;          // text of .jsonl documents ends with the tokenizer's end-of-text token
   bool document_mask = false;      // attention and labels stop at document boundaries
   LastBatch last_batch = LastBatch::wrap;
   BinDtype bin_dtype = BinDtype::automatic;  // of .bin files without header and index

@@ -4,9 +4,9 @@
 // .jsonl   every line is one document: an object with the text at "text", or with a conversation at "messages"
 //
 // A document's ids are what the tokenizer gives for its text with its special tokens (such as a beginning-of-text
-// token), then the tokenizer's end-of-text token if asked. A conversation's ids are what the tokenizer's chat template
-// gives, nothing before or after, and only the assistant's turns count as targets. Text that is not UTF-8 is a
-// DataError with the offset, except with a tokenizer of pure bytes.
+// token), then the token that separates documents if asked and not there already. A conversation's ids are what the
+// tokenizer's chat template gives, nothing before or after, and only the assistant's turns count as targets. Text that
+// is not UTF-8 is a DataError with the offset, except with a tokenizer of pure bytes.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct EncodedDocuments {
 
 class DocumentEncoder {
  public:
-  // `tokenizer` outlives it. `append_eos` needs a tokenizer with an end-of-text token, else it is a UsageError.
+  // `tokenizer` outlives it. `append_eos` needs a tokenizer with a document_eos(), else the first text is a UsageError.
   DocumentEncoder(const Tokenizer& tokenizer, bool append_eos);
 
   // A piece of a text document. `begins` and `ends` say whether it is the first and the last piece; `offset` is where
@@ -47,8 +47,8 @@ class DocumentEncoder {
                         EncodedDocuments& out) const;
 
   const Tokenizer* tokenizer_;
-  std::optional<std::int32_t> eos_;
-  std::vector<std::int32_t> prefix_;  // what the tokenizer adds before and after a text
+  bool lacks_eos_ = false;
+  std::vector<std::int32_t> prefix_;  // what stands before and after a text
   std::vector<std::int32_t> suffix_;
   std::optional<ChatTemplate> chat_;
   std::string no_chat_;  // why there is no chat template

@@ -33,8 +33,7 @@ struct MixtureEntry {
 
 // Opens every entry; text needs a tokenizer, which may be null otherwise.
 [[nodiscard]] std::vector<std::unique_ptr<TokenSource>> open_mixture(std::span<const MixtureEntry> entries,
-                                                                     const Tokenizer* tokenizer,
-                                                                     const HeaderlessRules& headerless = {});
+                                                                     const SourceOptions& options);
 
 // Whether any entry is text.
 [[nodiscard]] bool needs_tokenizer(std::span<const MixtureEntry> entries);

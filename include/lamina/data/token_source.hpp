@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lamina/data/token_layout.hpp>
@@ -66,13 +67,22 @@ class TokenSource {
   std::string tokenizer_name_;
 };
 
+// How files become tokens.
+struct SourceOptions {
+  // NOLINTNEXTLINE: a tokenizer is all that most need
+  SourceOptions(const Tokenizer* text_tokenizer, HeaderlessRules of_headerless = {}, bool end_documents = true)
+      : tokenizer(text_tokenizer), headerless(std::move(of_headerless)), append_eos(end_documents) {}
+
+  const Tokenizer* tokenizer;  // for text; may be null for files of tokens; it is not kept
+  HeaderlessRules headerless;
+  bool append_eos;  // .jsonl: a document of text ends with Tokenizer::document_eos()
+};
+
 // Whether `path` is text, for which open_token_source needs a tokenizer.
 [[nodiscard]] bool needs_tokenizer(const std::filesystem::path& path);
 
-// `tokenizer` may be null for files of tokens; it is not kept.
 [[nodiscard]] std::unique_ptr<TokenSource> open_token_source(const std::filesystem::path& path,
-                                                             const Tokenizer* tokenizer,
-                                                             const HeaderlessRules& headerless = {});
+                                                             const SourceOptions& options);
 
 // Throws DataError naming file, place and id if a token in [first, first + count) is not below `vocab` (the model's).
 // Reads nothing when the file promises a vocabulary that fits.
