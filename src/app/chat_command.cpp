@@ -26,6 +26,7 @@ constexpr std::int64_t default_context = 4096;  // the cache of a long-context m
 struct ChatArguments {
   TextOptions text;
   std::string system;
+  ChatSettings settings;
   std::int64_t context = 0;
 };
 
@@ -40,6 +41,7 @@ std::optional<std::string> parse(ChatArguments& a, const std::vector<std::string
   parser.example("echo \"Who are you?\" | lamina chat --model runs/chat/model");
   declare_model(parser, a.text);
   parser.option("system", a.system, "TEXT", "the system's message; without it the template's own, if it has one");
+  parser.option("date", a.settings.date, "YYYY-MM-DD", "today, for chat templates that ask for it; empty: a fixed one");
   declare_sampling(parser, a.text);
   parser.option("context", a.context, "N",
                 fmt::format("tokens of the whole conversation; 0: the model's positions, at most {}", default_context),
@@ -132,7 +134,7 @@ int chat_command(const std::vector<std::string>& arguments) {
   const TokenizerChoice choice = choose_tokenizer(a.text.tokenizer, a.text.model);
   const LoadedModel model = load_model(a.text.model, *backend.device);
   const std::int64_t context = a.context > 0 ? a.context : std::min(default_context, config.max_positions);
-  ChatSession session(model, backend, choice.tokenizer, context, a.system, a.text);
+  ChatSession session(model, backend, choice.tokenizer, context, a.system, a.text, a.settings);
   const bool interactive = ::isatty(STDIN_FILENO) == 1;
   catch_interrupts();
   if (interactive) {

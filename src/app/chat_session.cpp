@@ -31,20 +31,20 @@ std::optional<std::int32_t> find_end_of_turn(const ChatTemplate& chat, const Tok
 }
 
 // Of a model that is talked with: what is said without a template for training is no help here.
-ChatTemplate template_of(const Tokenizer& tokenizer) {
+ChatTemplate template_of(const Tokenizer& tokenizer, const ChatSettings& settings) {
   if (!tokenizer.chat_template()) {
     throw DataError(one_line("cannot chat with this model", "its tokenizer has no chat template",
                              "use lamina generate, or fine-tune it on conversations with a tokenizer that has one"));
   }
-  return ChatTemplate::of(tokenizer);
+  return ChatTemplate::of(tokenizer, settings);
 }
 
 }  // namespace
 
 ChatSession::ChatSession(const LoadedModel& model, Backend& backend, const Tokenizer& tokenizer, std::int64_t context,
-                         std::string system, TextOptions options)
+                         std::string system, TextOptions options, const ChatSettings& settings)
     : tokenizer_(tokenizer),
-      template_(template_of(tokenizer)),
+      template_(template_of(tokenizer, settings)),
       end_ids_(model.plan.config.eos_ids),
       end_of_turn_(find_end_of_turn(template_, tokenizer)),
       context_(context),

@@ -21,7 +21,7 @@ class ChatSession {
   // backend and tokenizer must outlive it. Throws DataError for a tokenizer without a chat template, or with one that
   // Lamina cannot run.
   ChatSession(const LoadedModel& model, Backend& backend, const Tokenizer& tokenizer, std::int64_t context,
-              std::string system, TextOptions options);
+              std::string system, TextOptions options, const ChatSettings& settings = {});
 
   // Forgets all turns.
   void reset();
