@@ -93,6 +93,28 @@ TEST_F(Stopping, GivenTheTimeMpirunsCtrlCSavesToo) {
   }
 }
 
+class LocalScript : public Stopping {
+ protected:
+  [[nodiscard]] std::string script(const std::string& arguments) const {
+    return "LAMINA=" + program("lamina") + " RANKS=3 " + LAMINA_SOURCE_DIR + "/jobs/local_mpirun.sh --run.dir " +
+           path("run") + " --train.global_batch 3 --train.eval_every 0 " + arguments;
+  }
+};
+
+TEST_F(LocalScript, CtrlCSavesHoweverLongAStepIs) {
+  // A plain mpirun would kill the ranks within two seconds.
+  const ProgramResult result = run_beside(script("--train.global_batch 45 --data.seq_len 128"), until_steps("run") + "; kill -INT $pid");
+  EXPECT_EQ(result.status, 75) << result.output;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run/latest")) << result.output;
+}
+
+TEST_F(LocalScript, AfterARefusalNothingElseIsSaid) {
+  const ProgramResult result = run_command(script("--train.log_every 0"));
+  EXPECT_EQ(result.status, 64);
+  EXPECT_TRUE(result.output.starts_with("error: ")) << result.output;
+  EXPECT_EQ(result.output.find('\n'), result.output.size() - 1) << result.output;
+}
+
 // The clock decides when is saved, never what the numbers are.
 TEST_F(Stopping, SavesByMinutesWithoutChangingNumbers) {
   ASSERT_EQ(train(1, "plain", "--checkpoint.minutes 0").status, 0);
