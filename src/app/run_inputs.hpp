@@ -42,8 +42,9 @@ class RunData {
   [[nodiscard]] TrainData loaders();
   // Call when a resumed run says that its data began anew for the `times`-th time, before loaders are used.
   void begin_anew(std::uint64_t times) { mixture_.begin_anew(times); }
-  // What the training data are (data/data_identity.hpp): reads them. And the hash of the tokenizer; empty: not known.
+  // What the data are (data/data_identity.hpp): reads them. And the hash of the tokenizer; empty: not known.
   [[nodiscard]] std::string identity() const { return identify_data(mixture_); }
+  [[nodiscard]] std::string validation_identity() const { return identify_data(validation_sources_); }
   [[nodiscard]] const std::string& tokenizer_hash() const { return tokenizer_hash_; }
   [[nodiscard]] std::string description() const;  // for the log
   // Whether the assumed byte tokenizer is really what made the ids: of text read here, or of token files that say so.

@@ -82,10 +82,13 @@ class TrainRun {
           data_ = std::move(inputs.data);
           side_files_ = std::move(inputs.side_files);
           identity_.tokenizer = data_->tokenizer_hash();
-          if (speaks()) identity_.data = data_->identity();
+          if (!speaks()) return;
+          identity_.data = data_->identity();
+          identity_.validation = data_->validation_identity();
         },
         "the reading of config, model and data");
-    identity_.data = world_.broadcast(identity_.data, 0, "what the data are");
+    for (std::string* identity : {&identity_.data, &identity_.validation})
+      *identity = world_.broadcast(*identity, 0, "what the data are");
     world_.agree(
         [&] {
           if (speaks()) prepare_run_folder(config_);

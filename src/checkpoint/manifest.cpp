@@ -168,6 +168,7 @@ void read_values(const json& object, Manifest& manifest) {
   manifest.next_sample = integer<std::uint64_t>(object, "next_sample");
   if (object.contains("data_restarts")) manifest.data_restarts = integer<std::uint64_t>(object, "data_restarts");
   if (object.contains("data_identity")) manifest.data_identity = text(object, "data_identity");
+  if (object.contains("validation_identity")) manifest.validation_identity = text(object, "validation_identity");
   if (object.contains("tokenizer_identity")) manifest.tokenizer_identity = text(object, "tokenizer_identity");
   manifest.config_text = text(object, "config");
   manifest.model_config_json = text(object, "model_config");
@@ -251,6 +252,7 @@ std::string to_json(const Manifest& manifest) {
                  {"next_sample", manifest.next_sample},
                  {"data_restarts", manifest.data_restarts},
                  {"data_identity", manifest.data_identity},
+                 {"validation_identity", manifest.validation_identity},
                  {"tokenizer_identity", manifest.tokenizer_identity},
                  {"config", manifest.config_text},
                  {"config_hash", hash_of(manifest.config_text)},

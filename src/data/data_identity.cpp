@@ -48,17 +48,20 @@ class SourceDigest {
   std::vector<std::uint8_t> mask_;
 };
 
-}  // namespace
-
-std::string identify_data(const TokenMixture& mixture) {
+std::string identify(std::span<const std::unique_ptr<TokenSource>> sources, std::span<const double> shares) {
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < mixture.sources().size(); ++i) {
-    const TokenSource& source = *mixture.sources()[i];
-    std::string part = fmt::format("{} tokens {:016x}", source.size(), SourceDigest(source).value());
-    if (!mixture.shares().empty()) part += fmt::format(" x {:.9g}", mixture.shares()[i]);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    std::string part = fmt::format("{} tokens {:016x}", sources[i]->size(), SourceDigest(*sources[i]).value());
+    if (!shares.empty()) part += fmt::format(" x {:.9g}", shares[i]);
     parts.push_back(std::move(part));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
+
+}  // namespace
+
+std::string identify_data(const TokenMixture& mixture) { return identify(mixture.sources(), mixture.shares()); }
+
+std::string identify_data(std::span<const std::unique_ptr<TokenSource>> sources) { return identify(sources, {}); }
 
 }  // namespace lamina

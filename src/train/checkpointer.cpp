@@ -114,6 +114,7 @@ Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFil
   manifest.next_sample = state.next_sample;
   manifest.data_restarts = state.data_restarts;
   manifest.data_identity = identity_.data;
+  manifest.validation_identity = identity_.validation;
   manifest.tokenizer_identity = identity_.tokenizer;
   manifest.world_size = manifest.shard_count = world_.size();
   manifest.strategy = name_of(config_.parallel.strategy);

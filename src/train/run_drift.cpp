@@ -74,6 +74,8 @@ class Comparison {
   [[nodiscard]] std::optional<Drift> of(const ConfigOption& option) const {
     const std::string name = option.name(), before = option.get(before_), now = option.get(now_);
     if (name == "data.train") return of_content(name, saved_.data_identity, identity_.data, before, now);
+    if (name == "data.validation" && before != "" && now != "")
+      return of_content(name, saved_.validation_identity, identity_.validation, before, now);
     if (name == "data.tokenizer") {
       // Unknown, and not because nothing is known: no tokenizer is found any more.
       const std::string hash = identity_.tokenizer.empty() && !identity_.data.empty() ? "none" : identity_.tokenizer;

@@ -32,6 +32,7 @@ Manifest small_manifest() {
   manifest.next_sample = 12345678901234;
   manifest.data_restarts = 2;
   manifest.data_identity = "7 tokens 0123456789abcdef";
+  manifest.validation_identity = "3 tokens 00000000000000ff";
   manifest.tokenizer_identity = "fedcba9876543210";
   manifest.config_text = "[run]\nseed = 1\n";
   manifest.model_config_json = "{\"hidden_size\": 8}";

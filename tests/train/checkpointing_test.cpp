@@ -58,12 +58,12 @@ TEST(Checkpointing, ContinuingIsAsIfNothingHadHappened) {
     {
       TrainingWorld training(world(), small_model("tied"), config_in(folder, save_strategy));
       go_on(training, 0, 8, record);
-      const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+      const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
       saved = checkpointer.save({8, 96, 123});
       saved = world().broadcast(saved.string(), 0, "the checkpoint");
     }
     TrainingWorld training(world(), small_model("tied"), config_in(folder, load_strategy));
-    Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+    Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
     const RunState state = checkpointer.load(saved);
     EXPECT_EQ(state.step, 8);
     EXPECT_EQ(state.next_sample, 96u);
@@ -87,7 +87,7 @@ TEST(Checkpointing, AnotherWorldSizeContinuesWithTheSameBits) {
     TrainingWorld training(world(), small_model("untied"), config_in(folder, Strategy::full));
     go_on(training, 0, 5, before);
     saved = world().broadcast(
-        Checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {}).save({5, 60, 0}).string(), 0,
+        Checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {}).save({5, 60, 0}).string(), 0,
         "it");
   }
   const int smaller = world().size() == 6 ? 4 : world().size() - 1;  // 3 -> 2, 4 -> 3, 6 -> 4: all divide 12
@@ -95,7 +95,7 @@ TEST(Checkpointing, AnotherWorldSizeContinuesWithTheSameBits) {
   if (world().rank() < smaller) {
     RunRecord record = before;
     TrainingWorld training(part, small_model("untied"), config_in(folder, Strategy::full));
-    static_cast<void>(Checkpointer(part, training.store(), training.config(), {"{}", "", ""}, {}).load(saved));
+    static_cast<void>(Checkpointer(part, training.store(), training.config(), {"{}", "", "", ""}, {}).load(saved));
     go_on(training, 5, 20, record);
     EXPECT_EQ(record.losses, expected.losses);
     EXPECT_TRUE(training.weights() == expected.weights);
@@ -108,9 +108,9 @@ TEST(Checkpointing, AnotherModelIsRefusedOnEveryRank) {
   const auto folder = fresh_folder("other");
   TrainingWorld one(world(), small_model("tied"), config_in(folder, Strategy::full));
   const std::string saved = world().broadcast(
-      Checkpointer(world(), one.store(), one.config(), {"{}", "", ""}, {}).save({1, 12, 0}).string(), 0, "it");
+      Checkpointer(world(), one.store(), one.config(), {"{}", "", "", ""}, {}).save({1, 12, 0}).string(), 0, "it");
   TrainingWorld other(world(), small_model("untied"), config_in(folder, Strategy::full));
-  Checkpointer checkpointer(world(), other.store(), other.config(), {"{}", "", ""}, {});
+  Checkpointer checkpointer(world(), other.store(), other.config(), {"{}", "", "", ""}, {});
   EXPECT_THROW(static_cast<void>(checkpointer.load(saved)), mpi::AgreedError);
   world().barrier("the end");
   if (world().rank() == 0) std::filesystem::remove_all(folder);
@@ -121,7 +121,7 @@ std::pair<std::string, RunState> go_on_from(const std::string& saved, RunConfig 
                                             const std::function<void(RunConfig&)>& change) {
   change(config);
   TrainingWorld training(world(), small_model("tied"), config);
-  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
   try {
     return {"no error", checkpointer.load(saved)};
   } catch (const mpi::AgreedError& error) {
@@ -135,7 +135,7 @@ TEST(Checkpointing, AnotherRunIsRefusedUnlessAllowed) {
   RunConfig config = config_in(folder, Strategy::full);
   config.data.last_batch = LastBatch::pad;
   TrainingWorld training(world(), small_model("tied"), config);
-  const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+  const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
   const std::string saved = world().broadcast(checkpointer.save({1, 12, 0}).string(), 0, "it");
   const auto going_on = [&](const std::function<void(RunConfig&)>& change) {
     return go_on_from(saved, config, change);
@@ -167,7 +167,7 @@ TEST(Checkpointing, TheTrainerSavesStopsAndKeeps) {
   config.checkpoint.keep = 2;
   config.train.stop_at = 7;
   TrainingWorld training(world(), small_model("tied"), config);
-  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
   RunState state;
   EXPECT_EQ(train(training.context(), {training.batches(), {}, 0}, checkpointer, state, [] { return false; }, {}),
             TrainEnd::stopped_at);

@@ -207,7 +207,7 @@ class MuonResuming : public testing::Test {
   std::string save(const ModelPlan& plan, const OptimSection& optim, std::int64_t count) {
     TrainingWorld training(world(), plan, config(optim, Strategy::full));
     static_cast<void>(run_training(training, count));
-    const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+    const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
     const auto next = static_cast<std::uint64_t>(count * training.config().train.global_batch);
     return world().broadcast(checkpointer.save({count, next, 1}).string(), 0, "the checkpoint");
   }
@@ -215,7 +215,7 @@ class MuonResuming : public testing::Test {
   static void go_on(const mpi::Communicator& ranks, const ModelPlan& plan, const RunConfig& config,
                     const std::string& saved, const RunRecord& expected) {
     TrainingWorld training(ranks, plan, config);
-    Checkpointer checkpointer(ranks, training.store(), training.config(), {"{}", "", ""}, {});
+    Checkpointer checkpointer(ranks, training.store(), training.config(), {"{}", "", "", ""}, {});
     const std::int64_t done = checkpointer.load(saved).step;
     for (std::int64_t step = done + 1; step <= steps; ++step) {
       const auto first = static_cast<std::uint64_t>((step - 1) * training.config().train.global_batch);
@@ -253,7 +253,7 @@ TEST_F(MuonResuming, AnotherKindIsRefused) {
   const ModelPlan plan = small_model("tied");
   const std::string saved = save(plan, matched(), 1);
   TrainingWorld other(world(), plan, config(small_run().optim, Strategy::full));
-  Checkpointer checkpointer(world(), other.store(), other.config(), {"{}", "", ""}, {});
+  Checkpointer checkpointer(world(), other.store(), other.config(), {"{}", "", "", ""}, {});
   try {
     static_cast<void>(checkpointer.load(saved));
     FAIL() << "AdamW must not go on from Muon's state";

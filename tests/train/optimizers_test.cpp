@@ -194,7 +194,7 @@ class Resuming : public testing::Test {
   std::string save(const OptimSection& optim, std::int64_t count, RunRecord& record) {
     TrainingWorld training(world(), small_model("tied"), config(optim, Strategy::full));
     record = run_training(training, count);
-    const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+    const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
     const auto next = static_cast<std::uint64_t>(count * training.config().train.global_batch);
     return world().broadcast(checkpointer.save({count, next, 1}).string(), 0, "the checkpoint");
   }
@@ -202,7 +202,7 @@ class Resuming : public testing::Test {
   // What loading says, on every rank.
   std::string refusal(const OptimSection& optim, const std::string& saved) {
     TrainingWorld training(world(), small_model("tied"), config(optim, Strategy::full));
-    Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+    Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
     try {
       static_cast<void>(checkpointer.load(saved));
     } catch (const mpi::AgreedError& error) {
@@ -221,7 +221,7 @@ TEST_F(Resuming, GoesOnWithTheSameBits) {
     const std::string saved = save(optim, 3, before);
     const Strategy strategy = world().size() == 3 ? Strategy::no_shard : Strategy::hybrid_optimizer;
     TrainingWorld training(world(), small_model("tied"), config(optim, strategy));
-    Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+    Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
     EXPECT_EQ(checkpointer.load(saved).step, 3);
     for (std::int64_t step = 4; step <= steps; ++step) {
       const auto first = static_cast<std::uint64_t>((step - 1) * training.config().train.global_batch);
@@ -238,7 +238,7 @@ TEST_F(Resuming, AveragedWeightsGoOnToo) {
   RunRecord before;
   const std::string saved = save(optim, 3, before);
   TrainingWorld training(world(), small_model("tied"), config(optim, Strategy::shard_optimizer));
-  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
   static_cast<void>(checkpointer.load(saved));
   TrainingWorld whole(self(), small_model("tied"), config_of(optim, Strategy::no_shard));
   static_cast<void>(run_training(whole, 3));
@@ -259,7 +259,7 @@ TEST_F(Resuming, AveragedWeightsAreNeitherLostNorInvented) {
   EXPECT_THAT(refusal(plain, save(averaging, 2, record)), HasSubstr("optim.ema_decay is 0"));
   const std::string saved = save(plain, 3, record);
   TrainingWorld training(world(), small_model("tied"), config(averaging, Strategy::full));
-  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", ""}, {});
+  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
   EXPECT_EQ(checkpointer.load(saved).step, 3);  // the average begins as the weights
   for (std::size_t unit = 0; unit < training.store().unit_count(); ++unit) {
     const OptimizerShard shard = training.store().optimizer_shard(unit);

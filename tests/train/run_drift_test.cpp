@@ -33,6 +33,7 @@ class RunDriftTest : public testing::Test {
     saved_.model_config_json = identity_.model_json;
     saved_.data_identity = identity_.data;
     saved_.tokenizer_identity = identity_.tokenizer;
+    saved_.validation_identity = identity_.validation;
   }
 
   [[nodiscard]] RunDrift compare() const { return compare_runs(saved_, "run/step_5", config_, identity_); }
@@ -46,7 +47,7 @@ class RunDriftTest : public testing::Test {
   }
 
   RunConfig config_;
-  RunIdentity identity_{model_json(), "7 tokens ab", "cd"};
+  RunIdentity identity_{model_json(), "7 tokens ab", "cd", "3 tokens ef"};
   Manifest saved_;
 };
 
@@ -121,6 +122,14 @@ TEST_F(RunDriftTest, WhatPeopleChangeIsTold) {
   config_.data.validation = "v.txt";
   EXPECT_THAT(describe_told(compare()),
               AllOf(HasSubstr("optim.lr 0.001 (was 0.0003)"), HasSubstr("data.validation v.txt (was empty)")));
+}
+
+TEST_F(RunDriftTest, OtherValidationDataUnderTheSameNameAreTold) {
+  config_.data.validation = "v.txt";
+  saved_.config_text = to_ini(config_);
+  EXPECT_THAT(describe_told(compare()), IsEmpty());
+  identity_.validation = "3 tokens 01";
+  EXPECT_THAT(describe_told(compare()), HasSubstr("data.validation v.txt (3 tokens 01) (was v.txt (3 tokens ef))"));
 }
 
 // Of every option somebody has decided whether it may change on resume.

@@ -195,7 +195,7 @@ class SkippingTrainer : public ::testing::Test {
   // Runs as a start of the program would: from the newest checkpoint, or fresh. Rank 0's sums are spoiled.
   TrainEnd run(const std::function<bool(std::int64_t step)>& spoiled) {
     training_ = std::make_unique<TrainingWorld>(world(), small_model("untied"), config_);
-    Checkpointer checkpointer(world(), training_->store(), training_->config(), {"{}", "", ""}, {});
+    Checkpointer checkpointer(world(), training_->store(), training_->config(), {"{}", "", "", ""}, {});
     std::vector<std::string> notes;
     std::string chosen = choose_checkpoint(folder_.path(), "auto", notes).string();
     chosen = world().broadcast(chosen, 0, "the checkpoint");

@@ -79,8 +79,8 @@ struct Manifest {
   std::uint64_t seed = 0;
   std::uint64_t next_sample = 0;    // global sample index the run continues with
   std::uint64_t data_restarts = 0;  // how often the data began anew because something that decides their order changed
-  // What the data and the tokenizer were (data/data_identity.hpp, a hash); empty: not known.
-  std::string data_identity, tokenizer_identity;
+  // What data, validation data and tokenizer were (data/data_identity.hpp, a hash); empty: not known, or none.
+  std::string data_identity, validation_identity, tokenizer_identity;
   std::string config_text;        // the resolved INI
   std::string model_config_json;  // config.json as it was read
   std::string extra_json = "{}";  // an object with whatever else the trainer wants back (schedule, scaler, ...)

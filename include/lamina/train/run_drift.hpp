@@ -18,6 +18,7 @@ struct RunIdentity {
   std::string model_json;  // config.json
   std::string data;        // data/data_identity.hpp
   std::string tokenizer;   // hash of its file
+  std::string validation;  // as data
 };
 
 struct Drift {
