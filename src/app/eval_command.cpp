@@ -24,6 +24,8 @@ struct EvalArguments {
   std::string model, data, choices, tokenizer = "auto", bin_dtype = "auto", backend = "cpu";
   std::int64_t seq_len = 0, batch = 1, max_windows = 0, threads = 1;
   bool json = false, append_eos = true;
+  TextRules rules;
+  std::string ignore_keys;
 };
 
 std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string>& arguments) {
@@ -43,10 +45,18 @@ std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string
   parser.option("tokenizer", a.tokenizer, "auto|byte|PATH", "auto: the model folder's, else byte");
   parser.choice("bin_dtype", a.bin_dtype, {"auto", "uint16", "uint32"}, "tokens of a .bin without header, as in train");
   parser.option("append_eos", a.append_eos, "every text of a .jsonl file ends with the tokenizer's end-of-text token");
+  parser.option("text_key", a.rules.text_key, "KEY", "key of a text in JSON lines");
+  parser.option("chat_key", a.rules.chat_key, "auto|KEY",
+                "key of a conversation in JSON lines; auto: messages or conversations");
+  parser.option("ignore_keys", a.ignore_keys, "KEY[, KEY ...]",
+                "keys of JSON lines and of their messages to leave out");
+  parser.option("date", a.rules.chat_date, "YYYY-MM-DD",
+                "the date for chat templates that ask for today's; without it 2024-07-26");
   parser.flag("json", a.json, "print one JSON object");
   parser.choice("backend", a.backend, {"cpu", "cuda"}, "compute backend");
   parser.option("threads", a.threads, "N", "threads to use", {1, 1024});
   auto text = parser.parse(arguments);
+  a.rules.ignored_keys = parse_key_list(a.ignore_keys);
   if (!text && a.seq_len == 1) {
     throw UsageError(one_line("--seq_len is 1", "a window of one token has nothing to predict", "give 2 or more"));
   }
@@ -86,7 +96,8 @@ nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& 
                                      const Tokenizer& tokenizer) {
   const std::int64_t seq_len = window_length(a, model.plan.config);
   require_positions(model.plan.config, seq_len, "a window");
-  const SourceOptions options(&tokenizer, {dtype_of(a), model.plan.config.vocab_size, "--bin_dtype"}, a.append_eos);
+  const SourceOptions options(&tokenizer, {dtype_of(a), model.plan.config.vocab_size, "--bin_dtype"}, a.append_eos,
+                              a.rules);
   const auto sources = open_mixture(parse_mixture(a.data, "--data"), options);
   for (const auto& source : sources) check_token_ids(*source, model.plan.config.vocab_size);
   const EvalBatches batches(sources, seq_len, {model.plan.config.vocab_size, false}, WindowLabels::inside_window,

@@ -77,8 +77,12 @@ MicroBatch view_of(const TokenBatch& batch) {
 
 namespace {
 
+TextRules text_rules(const RunConfig& config) {
+  return {config.data.chat_key, config.data.text_key, parse_key_list(config.data.ignore_keys), config.data.date};
+}
+
 SourceOptions source_options(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer) {
-  return {&tokenizer, {config.data.bin_dtype, model.vocab_size}, config.data.append_eos};
+  return {&tokenizer, {config.data.bin_dtype, model.vocab_size}, config.data.append_eos, text_rules(config)};
 }
 
 EpochEnd epoch_end(const RunConfig& config) {

@@ -66,6 +66,15 @@ void add_data(Options& out) {
   out.push_back(switch_option("data", "append_eos",
                               "yes: every text of a .jsonl file ends with the tokenizer's end-of-text token",
                               in(&DataSection::append_eos)));
+  out.push_back(text_option("data", "text_key", "KEY", "key of a text in JSON lines", in(&DataSection::text_key)));
+  out.push_back(text_option("data", "chat_key", "auto|KEY",
+                            "key of a conversation in JSON lines; auto: messages or conversations",
+                            in(&DataSection::chat_key)));
+  out.push_back(text_option("data", "ignore_keys", "KEY[, KEY ...]",
+                            "keys of JSON lines and of their messages to leave out", in(&DataSection::ignore_keys)));
+  out.push_back(text_option("data", "date", "YYYY-MM-DD",
+                            "the date for chat templates that ask for today's; empty: 2024-07-26, that data stay equal",
+                            in(&DataSection::date)));
   out.push_back(switch_option("data", "document_mask",
                               "yes: attention and labels stop at the boundaries of packed documents",
                               in(&DataSection::document_mask)));

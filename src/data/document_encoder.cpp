@@ -1,5 +1,4 @@
-#include "chat_messages.hpp"
-#include "json_line.hpp"
+#include "document_line.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,6 +7,7 @@
 #include <lamina/data/document_encoder.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace lamina {
 
@@ -49,7 +49,8 @@ std::optional<std::size_t> first_ill_formed(std::string_view text) {
   return std::nullopt;
 }
 
-DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, bool append_eos) : tokenizer_(&tokenizer) {
+DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, bool append_eos, const TextRules& rules)
+    : tokenizer_(&tokenizer), rules_(rules) {
   const std::vector<std::int32_t> plain = tokenizer.encode("a", false), full = tokenizer.encode("a", true);
   const auto inside = std::search(full.begin(), full.end(), plain.begin(), plain.end());
   if (inside == full.end()) {
@@ -63,9 +64,10 @@ DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, bool append_eos) : 
   // A tokenizer whose post-processor ends texts itself needs no second end.
   if (append_eos && eos && (suffix_.empty() || suffix_.back() != *eos)) suffix_.push_back(*eos);
   try {
-    chat_ = ChatTemplate::of(tokenizer);
+    chat_ = ChatTemplate::of(tokenizer, {rules.chat_date, rules.ignored_keys});
   } catch (const DataError& error) {
     no_chat_ = error.what();  // matters only if a conversation comes
+    if (!rules.chat_date.empty()) throw;
   }
 }
 
@@ -77,11 +79,7 @@ void DocumentEncoder::add_text(std::string_view text, bool begins, bool ends, co
                                "convert the file to UTF-8"));
     }
   }
-  if (lacks_eos_) {
-    throw UsageError(one_line(fmt::format("{}: cannot end documents with an end-of-text token", file),
-                              "the tokenizer names none, nor does the model's config.json",
-                              "add eos_token to tokenizer_config.json, or set append_eos to no"));
-  }
+  require_eos(file);
   if (begins) {
     out.starts.push_back(out.ids.size());
     out.ids.insert(out.ids.end(), prefix_.begin(), prefix_.end());
@@ -91,32 +89,73 @@ void DocumentEncoder::add_text(std::string_view text, bool begins, bool ends, co
   out.loss_mask.resize(out.ids.size(), 1);
 }
 
-void DocumentEncoder::add_json_line(std::string_view line, const std::string& place, TokenizerWorkspace& workspace,
-                                    EncodedDocuments& out) const {
-  const nlohmann::json object = detail::parse_json_line(line, place);
-  const auto messages = object.find("messages");
-  if (messages == object.end()) {
-    return add_text(detail::text_at(object, "text", place), true, true, place, 0, workspace, out);
-  }
-  for (const auto& [key, value] : object.items()) {
-    if (key == "messages" || value.is_null() || (value.is_array() && value.empty())) continue;
-    throw DataError(one_line(fmt::format("{}: key '{}' beside 'messages'", place, key),
-                             "it would be lost: only messages are rendered", "remove it from the data"));
-  }
-  add_conversation(detail::parse_messages(*messages, place), place, workspace, out);
+void DocumentEncoder::require_eos(const std::string& file) const {
+  if (!lacks_eos_) return;
+  throw UsageError(one_line(fmt::format("{}: cannot end documents with an end-of-text token", file),
+                            "the tokenizer names none, nor does the model's config.json",
+                            "add eos_token to tokenizer_config.json, or set append_eos to no"));
 }
 
-void DocumentEncoder::add_conversation(std::span<const ChatMessage> messages, const std::string& place,
+void DocumentEncoder::add_json_line(std::string_view line, const std::string& place, TokenizerWorkspace& workspace,
+                                    EncodedDocuments& out) const {
+  const detail::DocumentLine document = detail::read_document_line(detail::parse_json_line(line, place), rules_, place);
+  for (const std::string& key : document.unused) {
+    note(key, fmt::format("{}: the key '{}' is not used, here and in other lines (ignore_keys says that this is meant)",
+                          place, key));
+  }
+  switch (document.kind) {
+    case detail::DocumentLine::Kind::text:
+      return add_text(document.text, true, true, place, 0, workspace, out);
+    case detail::DocumentLine::Kind::conversation:
+      return add_conversation(document.conversation, place, workspace, out);
+    case detail::DocumentLine::Kind::completion:
+      require_eos(place);
+      return add_completion(document.text, document.completion, workspace, out);
+  }
+}
+
+void DocumentEncoder::add_conversation(const nlohmann::ordered_json& conversation, const std::string& place,
                                        TokenizerWorkspace& workspace, EncodedDocuments& out) const {
-  if (!chat_) throw DataError(fmt::format("{}: cannot use 'messages': {}", place, no_chat_));
+  if (!chat_) throw DataError(fmt::format("{}: cannot use a conversation: {}", place, no_chat_));
+  if (chat_->asks_for_date() && rules_.chat_date.empty()) {
+    note("", fmt::format("the chat template asks for today's date and is told {} ([data] date or --date names another)",
+                         chat_->date()));
+  }
   out.starts.push_back(out.ids.size());
   try {
-    const ChatIds chat = chat_->encode(*tokenizer_, messages, workspace);
+    const ChatIds chat = chat_->encode(*tokenizer_, conversation, workspace);
     out.ids.insert(out.ids.end(), chat.ids.begin(), chat.ids.end());
     out.loss_mask.insert(out.loss_mask.end(), chat.trained.begin(), chat.trained.end());
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", place, error.what()));
   }
+}
+
+void DocumentEncoder::add_completion(const std::string& prompt, const std::string& completion,
+                                     TokenizerWorkspace& workspace, EncodedDocuments& out) const {
+  const ChatSegment segments[] = {{prompt, false}, {completion, true}};
+  const ChatIds ids = encode_segments(*tokenizer_, segments, workspace);
+  out.starts.push_back(out.ids.size());
+  const auto put = [&](std::span<const std::int32_t> more, std::uint8_t trained) {
+    out.ids.insert(out.ids.end(), more.begin(), more.end());
+    out.loss_mask.resize(out.ids.size(), trained);
+  };
+  put(prefix_, 0);
+  out.ids.insert(out.ids.end(), ids.ids.begin(), ids.ids.end());
+  out.loss_mask.insert(out.loss_mask.end(), ids.trained.begin(), ids.trained.end());
+  put(suffix_, 1);
+}
+
+void DocumentEncoder::note(const std::string& key, std::string text) const {
+  const std::scoped_lock lock(notes_mutex_);
+  notes_.try_emplace(key, std::move(text));
+}
+
+std::vector<std::string> DocumentEncoder::notes() const {
+  const std::scoped_lock lock(notes_mutex_);
+  std::vector<std::string> out;
+  for (const auto& [key, text] : notes_) out.push_back(text);
+  return out;
 }
 
 }  // namespace lamina

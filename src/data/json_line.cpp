@@ -11,7 +11,7 @@ namespace lamina::detail {
 
 namespace {
 
-using nlohmann::json;
+using json = Json;
 
 // Refuses keys given twice in any object: which of the two counts is nobody's guess.
 class DuplicateGuard {
@@ -33,12 +33,12 @@ class DuplicateGuard {
 
 }  // namespace
 
-json parse_json_line(std::string_view line, const std::string& place) {
-  json value;
+Json parse_json_line(std::string_view line, const std::string& place) {
+  Json value;
   DuplicateGuard guard;
   try {
-    value = json::parse(line, std::ref(guard));
-  } catch (const json::parse_error& error) {
+    value = Json::parse(line, std::ref(guard));
+  } catch (const Json::parse_error& error) {
     throw DataError(one_line(fmt::format("{}: not JSON at byte {} of the line", place, error.byte),
                              "each line of a .jsonl file is one JSON object", "repair the line"));
   }
@@ -53,7 +53,7 @@ json parse_json_line(std::string_view line, const std::string& place) {
   return value;
 }
 
-const std::string& text_at(const json& object, const char* key, const std::string& place) {
+const std::string& text_at(const Json& object, const char* key, const std::string& place) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) {
     throw DataError(one_line(fmt::format("{}: {} '{}'", place, found == object.end() ? "no key" : "no text at", key),

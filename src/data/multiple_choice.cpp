@@ -17,14 +17,14 @@ namespace {
 }  // namespace
 
 MultipleChoice parse_multiple_choice(std::string_view line, const std::string& place) {
-  const nlohmann::json object = detail::parse_json_line(line, place);
+  const detail::Json object = detail::parse_json_line(line, place);
   MultipleChoice out;
   out.context = detail::text_at(object, "context", place);
   const auto choices = object.find("choices");
   if (choices == object.end() || !choices->is_array() || choices->size() < 2) {
     refuse(place, "no list of at least two texts at 'choices'", "there is nothing to choose from");
   }
-  for (const nlohmann::json& choice : *choices) {
+  for (const detail::Json& choice : *choices) {
     if (!choice.is_string() || choice.get_ref<const std::string&>().empty()) {
       refuse(place, "an entry of 'choices' that is no text or empty", "every choice needs a score");
     }

@@ -68,7 +68,8 @@ std::unique_ptr<TokenSource> open_token_source(const fs::path& named, const Sour
   detail::InputFile file(path);
   const std::string extension = path.extension().string();
   if (extension == ".txt") return detail::open_text(path, needed(options.tokenizer));
-  if (extension == ".jsonl") return detail::open_jsonl(path, needed(options.tokenizer), options.append_eos);
+  if (extension == ".jsonl")
+    return detail::open_jsonl(path, needed(options.tokenizer), options.append_eos, options.rules);
   const std::vector<std::byte> head = file.head(head_bytes);
   if (looks_like_hdf5(head)) return open_token_set(path);
   if (looks_like_llmc(head)) {

@@ -7,6 +7,7 @@
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/file.hpp>
+#include <lamina/base/log.hpp>
 #include <lamina/data/document_encoder.hpp>
 
 #include <fmt/format.h>
@@ -59,15 +60,16 @@ std::unique_ptr<TokenSource> open_text(const std::filesystem::path& path, const 
   return std::make_unique<MemoryTokenSource>(path, "text", tokenizer.vocab_size(), std::move(documents));
 }
 
-std::unique_ptr<TokenSource> open_jsonl(const std::filesystem::path& path, const Tokenizer& tokenizer,
-                                        bool append_eos) {
-  const DocumentEncoder encoder(tokenizer, append_eos);
+std::unique_ptr<TokenSource> open_jsonl(const std::filesystem::path& path, const Tokenizer& tokenizer, bool append_eos,
+                                        const TextRules& rules) {
+  const DocumentEncoder encoder(tokenizer, append_eos, rules);
   TokenizerWorkspace workspace = tokenizer.make_workspace();
   EncodedDocuments documents;
   const std::string text = read_file(path);
   for_each_line(text, [&](std::string_view line, std::size_t number) {
     encoder.add_json_line(line, fmt::format("{}:{}", path.string(), number), workspace, documents);
   });
+  for (const std::string& note : encoder.notes()) log_info(note);
   return std::make_unique<MemoryTokenSource>(path, "JSON lines", tokenizer.vocab_size(), std::move(documents));
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include <lamina/data/text_rules.hpp>
 #include <lamina/data/token_source.hpp>
 
 namespace lamina::detail {
@@ -13,6 +14,6 @@ namespace lamina::detail {
 [[nodiscard]] std::unique_ptr<TokenSource> open_text(const std::filesystem::path& path, const Tokenizer& tokenizer);
 // Documents one after another; texts are ended by the tokenizer's document_eos() if asked.
 [[nodiscard]] std::unique_ptr<TokenSource> open_jsonl(const std::filesystem::path& path, const Tokenizer& tokenizer,
-                                                      bool append_eos);
+                                                      bool append_eos, const TextRules& rules);
 
 }  // namespace lamina::detail

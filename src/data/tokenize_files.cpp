@@ -70,10 +70,11 @@ void check_paths(const TokenizeRequest& request) {
 TokenizeProgress tokenize_files(const TokenizeRequest& request, const Tokenizer& tokenizer) {
   require(request.threads >= 1 && request.block_bytes >= 1, "at least one thread and one byte a block");
   check_paths(request);
-  const DocumentEncoder encoder(tokenizer, request.append_eos);
+  const DocumentEncoder encoder(tokenizer, request.append_eos, request.rules);
   detail::TextBlockReader reader(request.inputs, request.format, tokenizer, request.block_bytes);
   TokenSetWriter writer(request.output, {tokenizer.vocab_size(), request.identity.name, request.identity.hash});
-  TokenizeProgress progress{0, reader.total_bytes(), 0, 0};
+  TokenizeProgress progress;
+  progress.total_bytes = reader.total_bytes();
   const auto make_worker = [&] {
     return [&encoder, workspace = tokenizer.make_workspace()](detail::TextBlock&& block) mutable {
       return encode_block(block, encoder, workspace);
@@ -89,6 +90,7 @@ TokenizeProgress tokenize_files(const TokenizeRequest& request, const Tokenizer&
   detail::OrderedPipeline<detail::TextBlock, EncodedBlock>(request.threads)
       .run([&] { return reader.next(); }, make_worker, consume);
   writer.finish();
+  progress.notes = encoder.notes();
   return progress;
 }
 

@@ -213,7 +213,8 @@ void ChatRequest::set(std::string name, jinja::Value value) {
 jinja::Usage ChatRequest::usage() const {
   jinja::Usage usage{std::vector<std::uint8_t>(parts_.size()), std::vector<std::uint8_t>(parts_.size()), {}};
   for (const Part& part : parts_) {
-    usage.owners.push_back(part.message < messages_.size() ? static_cast<std::int64_t>(part.message) : -1);
+    const bool own = part.message < messages_.size() && part.kind != Kind::role && part.kind != Kind::link;
+    usage.owners.push_back(own ? static_cast<std::int64_t>(part.message) : -1);
   }
   return usage;
 }
@@ -244,7 +245,7 @@ void ChatRequest::check(const jinja::Usage& usage) const {
     }
     if (seen) continue;
     refuse(fmt::format("'{}' of {} would be lost: the chat template never looks at it", part.key, place),
-           "remove it from the data, or name it in data.ignore_keys");
+           "remove it from the data, or name it in ignore_keys");
   }
 }
 

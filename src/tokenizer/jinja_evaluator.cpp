@@ -30,13 +30,11 @@ Output Evaluator::run(const Block& block, std::vector<Variable> variables) {
 }
 
 std::int64_t Evaluator::owner_of(const Text& text) const {
-  std::int64_t other = -1;
-  for (std::size_t i = 0; text.has_own() && i < text.sources.size(); ++i) {
+  for (std::size_t i = 0; message_ >= 0 && text.has_own() && i < text.sources.size(); ++i) {
     const std::int64_t owner = usage_.owners.at(text.sources[i]);
-    if (owner == message_) return message_;
-    if (other < 0) other = owner;
+    if (owner >= 0 && owner != message_) return owner;
   }
-  return message_ < 0 || other < 0 ? message_ : other;
+  return message_;
 }
 
 void Evaluator::write(const Text& text) {

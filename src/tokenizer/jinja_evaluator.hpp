@@ -13,7 +13,7 @@
 namespace lamina::jinja {
 
 // Bytes [begin, end) of the output, written while a loop over messages was at `message` (-1: at none). What holds
-// bytes of other messages only belongs to the first of those.
+// bytes of other messages belongs to the first of those.
 struct Turn {
   std::int64_t message;
   std::size_t begin, end;

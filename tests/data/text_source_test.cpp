@@ -6,6 +6,7 @@
 #include <lamina/tokenizer/byte_tokenizer.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -104,15 +105,91 @@ TEST(Conversation, WhatWouldBeLostIsRefused) {
   };
   const char* sound = R"({"messages": [{"role": "user", "content": "a", "name": null}]})";
   EXPECT_EQ(refusal(with, sound), "no error");
-  EXPECT_THAT(refusal(without, sound), HasSubstr("f:7: cannot use 'messages'"));
-  EXPECT_THAT(refusal(with, R"({"text": "a", "messages": []})"), HasSubstr("key 'text' beside 'messages'"));
-  EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user", "content": "a"}], "tools": [{}]})"),
-              HasSubstr("'tools'"));
+  EXPECT_THAT(refusal(without, sound), HasSubstr("f:7: cannot use a conversation"));
+  EXPECT_THAT(refusal(with, R"({"text": "a", "messages": []})"), HasSubstr("no list of messages"));
   EXPECT_THAT(refusal(with, R"({"messages": []})"), HasSubstr("no list of messages"));
   EXPECT_THAT(refusal(with, R"({"messages": ["a"]})"), HasSubstr("f:7: message 1"));
   EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user"}]})"), HasSubstr("no key 'content'"));
-  EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user", "content": "a", "tool_calls": [{}]}]})"),
-              HasSubstr("'tool_calls'"));
+  const auto beside = [&](const std::string& more) {
+    return refusal(with, (R"({"messages": [{"role": "user", "content": "a"}], )" + more + "}").c_str());
+  };
+  for (const char* key : {"text", "prompt", "conversations", "tools", "documents", "functions", "images", "system"}) {
+    EXPECT_THAT(beside(fmt::format(R"("{}": [{{"a": "b"}}])", key)), HasSubstr(fmt::format("'{}'", key))) << key;
+  }
+  EXPECT_THAT(beside(R"("chat_template_kwargs": {"enable_thinking": false})"),
+              HasSubstr("'enable_thinking' would be lost"));
+  EXPECT_EQ(beside(R"("tools": [], "documents": null, "id": 7)"), "no error");
+  const auto in_message = [&](const std::string& more) {
+    return refusal(with, (R"({"messages": [{"role": "assistant", "content": "a", )" + more + "}]}").c_str());
+  };
+  EXPECT_EQ(in_message(R"("tool_calls": [], "weight": 0, "tool_call_id": "x")"), "no error");
+  EXPECT_THAT(in_message(R"("tool_calls": [{"function": {"name": "f"}}])"), HasSubstr("'tool_calls' of message 1"));
+  EXPECT_THAT(in_message(R"("name": "Bob")"), HasSubstr("'name' of message 1 (assistant) would be lost"));
+  EXPECT_THAT(in_message(R"("weight": 0.5)"), HasSubstr("weight 0.5"));
+  EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user", "content": [{"type": "image", "url": "x"}]}]})"),
+              HasSubstr("part of type 'image'"));
+  EXPECT_THAT(refusal(with, R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"},
+                                {"type": "text", "text": "b"}]}]})"),
+              HasSubstr("2 parts"));
+}
+
+// The text of a line's document, with the trained part in brackets.
+std::string marked(const std::string& line, const TextRules& rules = {}) {
+  const Tokenizer tokenizer = chat_tokenizer();
+  const DocumentEncoder encoder(tokenizer, true, rules);
+  TokenizerWorkspace workspace = tokenizer.make_workspace();
+  EncodedDocuments out;
+  encoder.add_json_line(line, "f:1", workspace, out);
+  std::string text;
+  bool trained = false;
+  for (std::size_t i = 0; i < out.ids.size(); ++i) {
+    if ((out.loss_mask[i] == 1) != trained) text += trained ? "]" : "[";
+    trained = out.loss_mask[i] == 1;
+    text += tokenizer.decode(std::span(&out.ids[i], 1), false);
+  }
+  return text + (trained ? "]" : "");
+}
+
+TEST(DocumentLine, TakesTheCommonForms) {
+  const std::string chat = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n[Yes<|im_end|>]\n";
+  const std::string turns = R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}])";
+  EXPECT_EQ(marked(R"({"messages": )" + turns + "}"), chat);
+  EXPECT_EQ(marked(R"({"conversations": )" + turns + "}"), chat);
+  EXPECT_EQ(marked(R"({"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yes"}]})"), chat);
+  EXPECT_EQ(
+      marked(
+          R"({"system": "S", "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yes"}]})"),
+      "<|im_start|>system\nS<|im_end|>\n" + chat);
+  EXPECT_EQ(marked(R"({"dialog": )" + turns + "}", {"dialog", "text", {}, ""}), chat);
+  EXPECT_EQ(marked(R"({"prompt": "2+2=", "completion": "4"})"), "2+2=[4<|endoftext|>]");
+  EXPECT_EQ(
+      marked(
+          R"({"prompt": [{"role": "user", "content": "Hi"}], "completion": [{"role": "assistant", "content": "Yes"}]})"),
+      chat);
+  EXPECT_EQ(marked(R"({"content": "plain"})", {"auto", "content", {}, ""}), "[plain<|endoftext|>]");
+  EXPECT_EQ(marked(R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]},
+                                    {"role": "assistant", "content": "Yes", "name": "Bob"}], "prompt": "Hi"})",
+                   {"auto", "text", {"name", "prompt"}, ""}),
+            chat);
+}
+
+TEST(DocumentLine, AWeightOfZeroTakesTheLossAway) {
+  EXPECT_EQ(
+      marked(R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "No", "weight": 0},
+                                    {"role": "user", "content": "So"}, {"role": "assistant", "content": "Yes", "weight": 1}]})"),
+      "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nNo<|im_end|>\n"
+      "<|im_start|>user\nSo<|im_end|>\n<|im_start|>assistant\n[Yes<|im_end|>]\n");
+}
+
+TEST(DocumentLine, SaysOnceWhatIsNotUsed) {
+  const Tokenizer tokenizer = chat_tokenizer();
+  const DocumentEncoder encoder(tokenizer, true, {"auto", "text", {"url"}, ""});
+  TokenizerWorkspace workspace = tokenizer.make_workspace();
+  EncodedDocuments out;
+  for (const char* place : {"f:1", "f:2"}) {
+    encoder.add_json_line(R"({"text": "a", "url": "b", "meta": {"c": 1}})", place, workspace, out);
+  }
+  EXPECT_THAT(encoder.notes(), ElementsAre(HasSubstr("f:1: the key 'meta' is not used")));
 }
 
 // The built-in tokenizer without or with another post-processor, and what tokenizer_config.json says.

@@ -54,6 +54,8 @@ struct Options {
   std::int64_t threads = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
   bool append_eos = true;
   std::string format = "auto";
+  lamina::TextRules rules;
+  std::string ignore_keys;
 };
 
 lamina::TokenizeRequest request_of(const Options& options) {
@@ -64,6 +66,8 @@ lamina::TokenizeRequest request_of(const Options& options) {
   request.output = options.out;
   request.identity = lamina::identify_tokenizer(options.tokenizer);
   request.append_eos = options.append_eos;
+  request.rules = options.rules;
+  request.rules.ignored_keys = lamina::parse_key_list(options.ignore_keys);
   request.threads = static_cast<std::size_t>(options.threads);
   return request;
 }
@@ -76,6 +80,7 @@ void tokenize(const Options& options) {
   try {
     const lamina::TokenizeProgress done = lamina::tokenize_files(request, tokenizer);
     line.clear();
+    for (const std::string& note : done.notes) fmt::print(stderr, "{}\n", note);
     fmt::print(stderr, "{}: {} tokens in {} documents from {} of text, {:.2f} s, {}/s\n", options.out, done.tokens,
                done.documents, lamina::human_bytes(done.bytes), line.seconds(),
                lamina::human_bytes(static_cast<std::uint64_t>(static_cast<double>(done.bytes) / line.seconds())));
@@ -92,7 +97,8 @@ int main(int count, char** values) {
   lamina::ArgumentParser parser(
       "lamina-tokenize",
       "Turns text into an HDF5 token set for training. A .txt file is one document; each line of a .jsonl "
-      "file is one, with its text at \"text\" or a conversation at \"messages\".");
+      "file is one: a text at \"text\", a conversation at \"messages\" or \"conversations\", or a \"prompt\" and its "
+      "\"completion\".");
   parser.example("lamina-tokenize --tokenizer byte --out train.h5 inputs/king_james_train.txt");
   parser.example("lamina-tokenize --tokenizer MODEL_FOLDER --out chats.h5 inputs/chat.jsonl");
   parser.option("tokenizer", options.tokenizer, "byte|PATH", "byte, or a tokenizer.json or its folder",
@@ -100,6 +106,13 @@ int main(int count, char** values) {
   parser.option("out", options.out, "FILE.h5", "the token set to write", lamina::ArgumentParser::Need::required);
   parser.option("threads", options.threads, "N", "threads that encode", lamina::IntegerRange{1, 4096});
   parser.option("append-eos", options.append_eos, "end every document with the tokenizer's end-of-text token");
+  parser.option("text-key", options.rules.text_key, "KEY", "key of a text in JSON lines");
+  parser.option("chat-key", options.rules.chat_key, "auto|KEY",
+                "key of a conversation in JSON lines; auto: messages or conversations");
+  parser.option("ignore-keys", options.ignore_keys, "KEY[, KEY ...]",
+                "keys of JSON lines and of their messages to leave out");
+  parser.option("date", options.rules.chat_date, "YYYY-MM-DD",
+                "the date for chat templates that ask for today's; without it 2024-07-26");
   parser.choice("format", options.format, {"auto", "text", "jsonl"}, "what the inputs are; auto goes by their names");
   parser.positionals("INPUT", options.inputs, "text to read: .txt or .jsonl", 1);
   return lamina::run_tool(count, values, parser, [&] { tokenize(options); });

@@ -31,6 +31,10 @@ struct DataSection {
   std::int64_t seq_len = 256;
   std::string tokenizer = "auto";  // auto | byte | path of tokenizer.json or its folder
   bool append_eos = true;          // text of .jsonl documents ends with the tokenizer's end-of-text token
+  std::string text_key = "text";   // of JSON lines
+  std::string chat_key = "auto";   // auto: messages or conversations
+  std::string ignore_keys;         // names with commas
+  std::string date;                // YYYY-MM-DD for chat templates; empty: a fixed one
   bool document_mask = false;      // attention and labels stop at document boundaries
   LastBatch last_batch = LastBatch::wrap;
   BinDtype bin_dtype = BinDtype::automatic;  // of .bin files without header and index

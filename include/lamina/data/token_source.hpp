@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include <lamina/data/text_rules.hpp>
 #include <lamina/data/token_layout.hpp>
 
 namespace lamina {
@@ -70,12 +71,17 @@ class TokenSource {
 // How files become tokens.
 struct SourceOptions {
   // NOLINTNEXTLINE: a tokenizer is all that most need
-  SourceOptions(const Tokenizer* text_tokenizer, HeaderlessRules of_headerless = {}, bool end_documents = true)
-      : tokenizer(text_tokenizer), headerless(std::move(of_headerless)), append_eos(end_documents) {}
+  SourceOptions(const Tokenizer* text_tokenizer, HeaderlessRules of_headerless = {}, bool end_documents = true,
+                TextRules of_text = {})
+      : tokenizer(text_tokenizer),
+        headerless(std::move(of_headerless)),
+        append_eos(end_documents),
+        rules(std::move(of_text)) {}
 
   const Tokenizer* tokenizer;  // for text; may be null for files of tokens; it is not kept
   HeaderlessRules headerless;
   bool append_eos;  // .jsonl: a document of text ends with Tokenizer::document_eos()
+  TextRules rules;  // of .jsonl
 };
 
 // Whether `path` is text, for which open_token_source needs a tokenizer.

@@ -10,6 +10,7 @@
 #include <functional>
 #include <vector>
 
+#include <lamina/data/text_rules.hpp>
 #include <lamina/data/tokenizer_identity.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
 
@@ -22,6 +23,7 @@ struct TokenizeProgress {
   std::uint64_t total_bytes = 0;
   std::int64_t tokens = 0;
   std::int64_t documents = 0;
+  std::vector<std::string> notes;  // at the end: what the user should hear about the lines
 };
 
 struct TokenizeRequest {
@@ -30,6 +32,7 @@ struct TokenizeRequest {
   std::filesystem::path output;
   TokenizerIdentity identity;
   bool append_eos = true;
+  TextRules rules;
   std::size_t threads = 1;
   std::size_t block_bytes = std::size_t{1} << 20;
   std::function<void(const TokenizeProgress&)>
