@@ -100,7 +100,7 @@ int main(int count, char** values) {
       "file is one: a text at \"text\", a conversation at \"messages\" or \"conversations\", or a \"prompt\" and its "
       "\"completion\".");
   parser.example("lamina-tokenize --tokenizer byte --out train.h5 inputs/king_james_train.txt");
-  parser.example("lamina-tokenize --tokenizer MODEL_FOLDER --out chats.h5 inputs/chat.jsonl");
+  parser.example("lamina-tokenize --tokenizer inputs/chat_tokenizer --out chats.h5 inputs/chat.jsonl");
   parser.option("tokenizer", options.tokenizer, "byte|PATH", "byte, or a tokenizer.json or its folder",
                 lamina::ArgumentParser::Need::required);
   parser.option("out", options.out, "FILE.h5", "the token set to write", lamina::ArgumentParser::Need::required);
