@@ -24,6 +24,7 @@
 #include <lamina/comm/fabric_set.hpp>
 #include <lamina/config/command_line.hpp>
 #include <lamina/mpi/environment.hpp>
+#include <lamina/mpi/pulse.hpp>
 #include <lamina/shard/weight_store.hpp>
 #include <lamina/topology/discover.hpp>
 #include <lamina/train/initialise.hpp>
@@ -234,7 +235,9 @@ RunHelp train_help() {
            "lamina train inputs/quickstart.ini --train.steps 500 --dump-default > my.ini"}};
 }
 
-int run_on_all_ranks(const mpi::Communicator& world, const std::exception_ptr& parse_error, const RunConfig& config) {
+// An error of all ranks together is told once, by rank 0.
+ExitCode run_together(const mpi::Communicator& world, std::optional<mpi::Pulse>& pulse,
+                      const std::exception_ptr& parse_error, const RunConfig& config) {
   try {
     world.agree(
         [&] {
@@ -242,10 +245,20 @@ int run_on_all_ranks(const mpi::Communicator& world, const std::exception_ptr& p
           if (parse_error) std::rethrow_exception(parse_error);
         },
         "the command line");
-    return static_cast<int>(TrainRun(world, config).run());
+    pulse.emplace(world, std::chrono::duration<double>(config.run.local_deadline_s));
+    return TrainRun(world, config).run();
   } catch (const mpi::AgreedError& error) {
     if (world.rank() == 0) log_error(error.what());
-    return static_cast<int>(error.code());
+    return error.code();
+  }
+}
+
+int run_on_all_ranks(const mpi::Communicator& world, const std::exception_ptr& parse_error, const RunConfig& config) {
+  try {
+    std::optional<mpi::Pulse> pulse;
+    const ExitCode code = run_together(world, pulse, parse_error, config);
+    if (pulse) pulse->leave();
+    return static_cast<int>(code);
   } catch (...) {
     const Failure failure = failure_of(std::current_exception());
     end_everywhere(world.rank(), failure.message, failure.code);

@@ -37,8 +37,13 @@ void add_run(Options& out) {
                             "come when or what a loss means: run.seed, data.train, ...; empty: none",
                             in(&RunSection::allow_drift)));
   out.push_back(number_option("run", "deadline_s", "SECONDS",
-                              "a wait without progress for longer than this ends the run with exit code 69",
+                              "ranks that wait for each other while none gets on for longer than this end the run "
+                              "with exit code 69",
                               in(&RunSection::deadline_s)));
+  out.push_back(number_option("run", "local_deadline_s", "SECONDS",
+                              "reading, saving or loading on a slow disk may take a rank this long in one piece, while "
+                              "it gives signs of life",
+                              in(&RunSection::local_deadline_s)));
   out.push_back(integer_option("run", "pretend_nodes",
                                "split the ranks into this many equal pretended nodes; 0: as found", from_zero,
                                in(&RunSection::pretend_nodes)));

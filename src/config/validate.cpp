@@ -51,6 +51,9 @@ void check_presence(Problems& problems, const RunConfig& config, NeedsData needs
 void check_ranges(Problems& problems, const RunConfig& config) {
   problems.unless(config.run.deadline_s > 0, fmt::format("run.deadline_s is {}", config.run.deadline_s),
                   "a wait must be allowed some time", "set run.deadline_s to some seconds, such as 600");
+  problems.unless(config.run.local_deadline_s > 0,
+                  fmt::format("run.local_deadline_s is {}", config.run.local_deadline_s),
+                  "files must be allowed some time", "set run.local_deadline_s to some seconds, such as 3600");
   at_least(problems, "run.pretend_nodes", config.run.pretend_nodes, 0);
   at_least(problems, "data.seq_len", config.data.seq_len, 1);
   at_least(problems, "train.steps", config.train.steps, 1);

@@ -78,6 +78,7 @@ void Communicator::agree(const std::function<void()>& work, std::string_view wha
   std::int64_t code = 0;
   std::string message;
   try {
+    const Patience::LocalWork local(patience());
     work();
   } catch (const PeerError&) {
     throw;  // the others cannot be reached: nothing to agree on

@@ -13,8 +13,6 @@
 
 namespace lamina::mpi {
 
-using Clock = std::chrono::steady_clock;
-
 Request::Request() = default;
 Request::Request(Request&&) noexcept = default;
 Request& Request::operator=(Request&&) noexcept = default;
@@ -27,8 +25,8 @@ bool Request::test() {
   return done != 0;
 }
 
-Communicator::Handle::Handle(MPI_Comm comm_, std::chrono::duration<double> deadline_)
-    : comm(comm_), deadline(deadline_) {
+Communicator::Handle::Handle(MPI_Comm comm_, std::shared_ptr<Patience> patience_)
+    : comm(comm_), patience(std::move(patience_)) {
   check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
@@ -38,11 +36,19 @@ Communicator::Handle::~Handle() {
   if (can_free()) MPI_Comm_free(&comm);
 }
 
+std::string Communicator::Handle::lost(Patience::Clock::time_point begin, std::string_view what) const {
+  const std::chrono::duration<double> waited = Patience::Clock::now() - begin;
+  return one_line(fmt::format("rank {} on {} waited {:.0f} s for {}", rank, host_name(), waited.count(), what),
+                  patience->reason(),
+                  "look at the other ranks' hosts and start the job again; run.deadline_s sets the patience");
+}
+
 void Communicator::Handle::complete(MPI_Request& request, std::string_view what) const {
   // Small messages arrive within microseconds: give way a few times before sleeping in growing steps.
   constexpr int yields = 20;
   constexpr std::chrono::microseconds first_nap{20}, longest_nap{500};
-  const Clock::time_point begin = Clock::now();
+  const Patience::Clock::time_point begin = Patience::Clock::now();
+  const Patience::Waiting waiting(*patience);
   std::chrono::microseconds nap = first_nap;
   for (int look = 0;; ++look) {
     int done = 0;
@@ -55,12 +61,7 @@ void Communicator::Handle::complete(MPI_Request& request, std::string_view what)
     std::this_thread::sleep_for(nap);
     nap = std::min(nap * 2, longest_nap);
     if (interrupted) throw PeerError(fmt::format("rank {} on {} gave up waiting for {}", rank, host_name(), what));
-    if (Clock::now() - begin > deadline) {
-      throw PeerError(
-          one_line(fmt::format("rank {} on {} waited {:.0f} s for {}", rank, host_name(), deadline.count(), what),
-                   "another rank has stopped or the network is lost",
-                   "look at the other ranks' hosts and start the job again; run.deadline_s sets the patience"));
-    }
+    if (patience->exhausted(begin)) throw PeerError(lost(begin, what));
   }
 }
 
@@ -72,12 +73,12 @@ Communicator::~Communicator() = default;
 Communicator Communicator::world(std::chrono::duration<double> deadline) {
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &copy), "MPI_Comm_dup");
-  return Communicator(std::make_unique<Handle>(copy, deadline));
+  return Communicator(std::make_unique<Handle>(copy, std::make_shared<Patience>(deadline)));
 }
 
 int Communicator::rank() const { return handle_->rank; }
 int Communicator::size() const { return handle_->size; }
-std::chrono::duration<double> Communicator::deadline() const { return handle_->deadline; }
+Patience& Communicator::patience() const { return *handle_->patience; }
 
 std::string Communicator::host_name() {
   std::array<char, MPI_MAX_PROCESSOR_NAME + 1> name{};
@@ -91,20 +92,20 @@ void Communicator::interrupt() const { handle_->interrupted = true; }
 Communicator Communicator::duplicate() const {
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(handle_->comm, &copy), "MPI_Comm_dup");
-  return Communicator(std::make_unique<Handle>(copy, handle_->deadline));
+  return Communicator(std::make_unique<Handle>(copy, handle_->patience));
 }
 
 Communicator Communicator::split(int colour, int key) const {
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split(handle_->comm, colour, key, &part), "MPI_Comm_split");
-  return Communicator(std::make_unique<Handle>(part, handle_->deadline));
+  return Communicator(std::make_unique<Handle>(part, handle_->patience));
 }
 
 Communicator Communicator::split_by_node() const {
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split_type(handle_->comm, MPI_COMM_TYPE_SHARED, handle_->rank, MPI_INFO_NULL, &part),
         "MPI_Comm_split_type");
-  return Communicator(std::make_unique<Handle>(part, handle_->deadline));
+  return Communicator(std::make_unique<Handle>(part, handle_->patience));
 }
 
 Request Communicator::send(std::span<const float> data, int to, int tag) const {

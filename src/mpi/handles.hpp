@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <string_view>
 
 #include <lamina/mpi/communicator.hpp>
@@ -24,17 +25,19 @@ struct Request::Handle {
 };
 
 struct Communicator::Handle {
-  explicit Handle(MPI_Comm comm_, std::chrono::duration<double> deadline_);
+  Handle(MPI_Comm comm_, std::shared_ptr<Patience> patience_);
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
   ~Handle();
 
+  // The message of a wait that began then and is hopeless.
+  [[nodiscard]] std::string lost(Patience::Clock::time_point begin, std::string_view what) const;
   // Waits for `request`, sleeping between looks.
   void complete(MPI_Request& request, std::string_view what) const;
 
   MPI_Comm comm;
   std::atomic<bool> interrupted = false;
-  std::chrono::duration<double> deadline;
+  std::shared_ptr<Patience> patience;  // of the world, shared by all communicators made from it
   int rank = 0;
   int size = 0;
 };

@@ -61,7 +61,7 @@ struct Pass {
   Pass(const TrainContext& context, ScheduleShape shape_)
       : shape(std::move(shape_)),
         program(step_schedule(shape)),
-        work(context.plan, context.runner, context.store, shape) {}
+        work(context.plan, context.runner, context.store, shape, context.world.patience()) {}
   ScheduleShape shape;
   Program program;
   StepWork work;

@@ -8,8 +8,9 @@
 
 namespace lamina {
 
-StepWork::StepWork(const ModelPlan& plan, ModelRunner& runner, WeightStore& store, const ScheduleShape& shape)
-    : plan_(plan), runner_(runner), store_(store), shape_(shape) {}
+StepWork::StepWork(const ModelPlan& plan, ModelRunner& runner, WeightStore& store, const ScheduleShape& shape,
+                   mpi::Patience& patience)
+    : plan_(plan), runner_(runner), store_(store), shape_(shape), patience_(patience) {}
 
 void StepWork::OwnBatch::assign(const MicroBatch& source) {
   tokens.assign(source.tokens.begin(), source.tokens.end());
@@ -29,6 +30,7 @@ void StepWork::begin(Load load, std::string what) {
 void StepWork::execute(const Operation& operation, Streams& streams) {
   try {
     dispatch(operation, streams);
+    patience_.progress();
   } catch (const PeerError& error) {
     throw PeerError(fmt::format("{}, micro-step {}, {} of {}: {}", what_, operation.micro_step + 1,
                                 name_of(operation.kind), store_.layout(operation.unit).unit().name, error.what()));
@@ -38,7 +40,7 @@ void StepWork::execute(const Operation& operation, Streams& streams) {
 void StepWork::dispatch(const Operation& operation, Streams& streams) {
   switch (operation.kind) {
     case OperationKind::load:
-      return batches_[operation.micro_step % batches_.size()].assign(load_(operation.micro_step));
+      return load(operation);
     case OperationKind::gather:
       return store_.gather(operation.unit, operation.slot);
     case OperationKind::forward:
@@ -54,6 +56,11 @@ void StepWork::dispatch(const Operation& operation, Streams& streams) {
     case OperationKind::finish:
       return store_.finish_gradient(operation.unit);
   }
+}
+
+void StepWork::load(const Operation& operation) {
+  const mpi::Patience::LocalWork local(patience_);  // the file may be slow
+  batches_[operation.micro_step % batches_.size()].assign(load_(operation.micro_step));
 }
 
 FlatRange StepWork::bucket_of(const Operation& operation) const {

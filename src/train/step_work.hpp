@@ -9,6 +9,7 @@
 #include <lamina/base/exact_sum.hpp>
 #include <lamina/model/model_plan.hpp>
 #include <lamina/model/model_runner.hpp>
+#include <lamina/mpi/patience.hpp>
 #include <lamina/schedule/streams.hpp>
 #include <lamina/shard/weight_store.hpp>
 
@@ -19,8 +20,9 @@ class StepWork final : public StreamWork {
   // A rank's micro-batch of a micro-step; its views are copied before the next call.
   using Load = std::function<MicroBatch(std::size_t micro_step)>;
 
-  // `shape`: of the schedule whose operations come. All must outlive this.
-  StepWork(const ModelPlan& plan, ModelRunner& runner, WeightStore& store, const ScheduleShape& shape);
+  // `shape`: of the schedule whose operations come; `patience`: hears of each that is done. All must outlive this.
+  StepWork(const ModelPlan& plan, ModelRunner& runner, WeightStore& store, const ScheduleShape& shape,
+           mpi::Patience& patience);
 
   // Before a run of the schedule. `what`: for messages, such as "step 7".
   void begin(Load load, std::string what);
@@ -41,6 +43,7 @@ class StepWork final : public StreamWork {
   };
 
   void dispatch(const Operation& operation, Streams& streams);
+  void load(const Operation& operation);
   void forward(const Operation& operation);
   void backward(const Operation& operation, Streams& streams);
   void count_loss();
@@ -51,6 +54,7 @@ class StepWork final : public StreamWork {
   ModelRunner& runner_;
   WeightStore& store_;
   const ScheduleShape& shape_;
+  mpi::Patience& patience_;
   Load load_;
   std::string what_;
   std::array<OwnBatch, 2> batches_;  // micro-step m uses m mod 2

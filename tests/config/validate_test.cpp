@@ -30,6 +30,8 @@ TEST(Validate, EachRuleNamesItsKey) {
   const std::vector<std::pair<std::string, std::function<void(RunConfig&)>>> cases{
       {"run.dir", [](RunConfig& c) { c.run.dir.clear(); }},
       {"run.deadline_s", [](RunConfig& c) { c.run.deadline_s = 0; }},
+      {"run.deadline_s", [](RunConfig& c) { c.run.deadline_s = std::nan(""); }},
+      {"run.local_deadline_s", [](RunConfig& c) { c.run.local_deadline_s = 0; }},
       {"run.pretend_nodes", [](RunConfig& c) { c.run.pretend_nodes = 3; }},
       {"model.path", [](RunConfig& c) { c.model.path.clear(); }},
       {"data.train", [](RunConfig& c) { c.data.train.clear(); }},

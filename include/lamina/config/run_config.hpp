@@ -12,7 +12,8 @@ struct RunSection {
   std::uint64_t seed = 0;
   std::string resume = "auto";     // auto | never | path of a checkpoint
   std::string allow_drift;         // "KEY, ...": what may differ from the checkpoint, see config/drift_keys.hpp
-  double deadline_s = 600;         // a wait without progress for this long ends the run (exit 69)
+  double deadline_s = 600;         // no rank gets on for this long: the run ends (exit 69)
+  double local_deadline_s = 3600;  // one piece of reading or writing may take this long while the rank lives
   std::int64_t pretend_nodes = 0;  // 0 = as discovered; N = split the world into N equal pretended nodes (for tests)
 };
 

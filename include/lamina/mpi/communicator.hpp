@@ -1,8 +1,8 @@
 // Communicators, requests and shared windows, without mpi.h.
 //
 // Different communicators may be used by different threads at the same time (MPI_THREAD_MULTIPLE), one by one thread at
-// a time. Every wait sleeps (ranks may outnumber cores) and has a deadline: when nothing arrives for that long the wait
-// throws PeerError naming rank, host and what it waited for. All collectives must be called by all ranks of the
+// a time. Every wait sleeps (ranks may outnumber cores) and has a deadline (patience.hpp): when nobody gets on for that
+// long it throws PeerError naming rank, host and what it waited for. All collectives must be called by all ranks of the
 // communicator in the same order.
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <lamina/base/error.hpp>
+#include <lamina/mpi/patience.hpp>
 
 namespace lamina::mpi {
 
@@ -57,7 +58,8 @@ class Communicator {
 
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  [[nodiscard]] std::chrono::duration<double> deadline() const;
+  // Of this communicator and of all that were made from the same world.
+  [[nodiscard]] Patience& patience() const;
   [[nodiscard]] static std::string host_name();
 
   [[nodiscard]] Communicator duplicate() const;
@@ -83,13 +85,14 @@ class Communicator {
   // Makes every wait of this communicator, present and future, throw PeerError. May be called from any thread.
   void interrupt() const;
 
-  // Runs `work` on every rank; when it throws an Error on any, every rank throws AgreedError with the lowest such
-  // rank's code and message (with "rank R on HOST: " before it when it was not everybody's). Other exceptions become
-  // what failure_of() makes of them.
+  // Runs `work`, which is local (Patience::LocalWork), on every rank; when it throws an Error on any, every rank throws
+  // AgreedError with the lowest such rank's code and message (with "rank R on HOST: " before it when it was not
+  // everybody's). Other exceptions become what failure_of() makes of them.
   void agree(const std::function<void()>& work, std::string_view what) const;
 
  private:
   friend class SharedMemory;
+  friend class Pulse;
   struct Handle;
   explicit Communicator(std::unique_ptr<Handle> handle);
   std::unique_ptr<Handle> handle_;

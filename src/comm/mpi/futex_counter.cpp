@@ -26,7 +26,8 @@ void FutexCounter::add_one() {
 }
 
 void wait_for(FutexCounter& counter, std::uint32_t target, const WaitRules& rules, std::string_view what) {
-  const auto begin = std::chrono::steady_clock::now();
+  const mpi::Patience::Clock::time_point begin = mpi::Patience::Clock::now();
+  const mpi::Patience::Waiting waiting(*rules.patience);
   while (true) {
     const std::uint32_t seen = counter.value.load(std::memory_order_acquire);
     if (reached(seen, target)) return;
@@ -34,10 +35,10 @@ void wait_for(FutexCounter& counter, std::uint32_t target, const WaitRules& rule
     const timespec nap{0, nap_ns};
     // Returns at once when the value has changed meanwhile; every other return is looked at again above.
     ::syscall(SYS_futex, &counter.value, FUTEX_WAIT, seen, &nap, nullptr, 0);
-    if (std::chrono::steady_clock::now() - begin > rules.deadline &&
-        !reached(counter.value.load(std::memory_order_acquire), target)) {
-      throw PeerError(one_line(fmt::format("{} waited {:.0f} s for {}", rules.who(), rules.deadline.count(), what),
-                               "a rank of the same node has stopped",
+    if (rules.patience->exhausted(begin) && !reached(counter.value.load(std::memory_order_acquire), target)) {
+      const std::chrono::duration<double> waited = mpi::Patience::Clock::now() - begin;
+      throw PeerError(one_line(fmt::format("{} waited {:.0f} s for {}", rules.who(), waited.count(), what),
+                               rules.patience->reason(),
                                "look at the node and start the job again; run.deadline_s sets the patience"));
     }
   }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
+
+#include <lamina/mpi/patience.hpp>
 
 namespace lamina {
 
@@ -19,12 +21,12 @@ struct alignas(64) FutexCounter {
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 struct WaitRules {
-  std::chrono::duration<double> deadline;
+  mpi::Patience* patience = nullptr;
   const std::atomic<bool>* interrupted;  // ends the wait early
   std::function<std::string()> who;      // "rank R on HOST"
 };
 
-// Sleeps until `counter` has reached `target`. Throws PeerError after the deadline, or when interrupted.
+// Sleeps until `counter` has reached `target`. Throws PeerError when the patience is exhausted, or when interrupted.
 void wait_for(FutexCounter& counter, std::uint32_t target, const WaitRules& rules, std::string_view what);
 
 }  // namespace lamina

@@ -30,7 +30,7 @@ class MpiFabric final : public Fabric {
         node_(gather_world_.split(topology_.node(), topology_.rank())),
         routes_(make_routes(topology_)),
         reduction_(reduce_world_, topology_, order) {
-    rules_.deadline = gather_world_.deadline();
+    rules_.patience = &gather_world_.patience();
     rules_.interrupted = &interrupted_;
     rules_.who = [this] { return fmt::format("rank {} on {}", topology_.rank(), topology_.host_of(topology_.rank())); };
   }
