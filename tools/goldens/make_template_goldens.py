@@ -1,6 +1,6 @@
 """Write chat_templates.json: what transformers makes of real chat templates, with tools, tool calls and reasoning.
 
-Reads TEMPLATES/*.jinja. A template NAME_training.jinja is NAME with {% generation %} marks. Each entry of the output: {"name", "template",
+Reads TEMPLATES/*.jinja. A template NAME_training.jinja is NAME with {% generation %} marks. Each entry of the output: {"name",
 "cases": [{"conversation": {"messages", "tools", ...}, "text", "prompt" (with the header of an answer), "trained" (texts inside
 generation blocks, where the template has some)}]}; a case that the template refuses has "refused" in place of texts. The date is 2024-07-26.
 Needs (PyPI): transformers==5.* jinja2. Usage: make_template_goldens.py TEMPLATES OUT.json
@@ -93,7 +93,7 @@ def main():
     entries = []
     for path in sorted(pathlib.Path(sys.argv[1]).glob("*.jinja")):
         template = path.read_text(encoding="utf-8")
-        entries.append({"name": path.stem, "template": template, "cases": [make_case(template, c) for c in CONVERSATIONS]})
+        entries.append({"name": path.stem, "cases": [make_case(template, c) for c in CONVERSATIONS]})
     pathlib.Path(sys.argv[2]).write_text(json.dumps(entries, ensure_ascii=True, separators=(",", ":")) + "\n")
 
 
