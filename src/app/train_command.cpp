@@ -222,6 +222,7 @@ class TrainRun {
 // others leave it a moment, so that an error all ranks have is told once.
 [[noreturn]] void end_everywhere(int rank, const std::string& message, ExitCode code) {
   if (rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  end_live_line();
   std::fprintf(stderr, "error: rank %d on %s: %s\n", rank, mpi::Communicator::host_name().c_str(), message.c_str());
   std::fflush(stderr);
   mpi::Environment::abort(code);
