@@ -1,50 +1,23 @@
 #include "json_line.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/json.hpp>
 
 #include <fmt/format.h>
 
 namespace lamina::detail {
 
-namespace {
-
-using json = Json;
-
-// Refuses keys given twice in any object: which of the two counts is nobody's guess.
-class DuplicateGuard {
- public:
-  bool operator()(int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == json::parse_event_t::object_end) keys_.pop_back();
-    if (event == json::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second) {
-      if (duplicate_.empty()) duplicate_ = parsed.get<std::string>();
-    }
-    return true;
-  }
-  [[nodiscard]] const std::string& duplicate() const { return duplicate_; }
-
- private:
-  std::vector<std::set<std::string>> keys_;
-  std::string duplicate_;
-};
-
-}  // namespace
-
 Json parse_json_line(std::string_view line, const std::string& place) {
   Json value;
-  DuplicateGuard guard;
   try {
-    value = Json::parse(line, std::ref(guard));
-  } catch (const Json::parse_error& error) {
-    throw DataError(one_line(fmt::format("{}: not JSON at byte {} of the line", place, error.byte),
-                             "each line of a .jsonl file is one JSON object", "repair the line"));
-  }
-  if (!guard.duplicate().empty()) {
-    throw DataError(one_line(fmt::format("{}: key '{}' is given twice", place, guard.duplicate()),
-                             "one of them would be lost", "repair the line"));
+    value = parse_ordered_json(line);
+  } catch (const JsonFault& fault) {
+    const std::string_view fix = fault.fix().empty() ? std::string_view("repair the line") : fault.fix();
+    if (fault.byte() == 0) throw DataError(one_line(fmt::format("{}: {}", place, fault.what()), "", fix));
+    throw DataError(
+        one_line(fmt::format("{}: not JSON at byte {} of the line", place, fault.byte()), fault.what(), fix));
   }
   if (!value.is_object()) {
     throw DataError(one_line(fmt::format("{}: not a JSON object", place),

@@ -1,3 +1,4 @@
+#include "file_kind.hpp"
 #include "file_token_source.hpp"
 #include "text_token_source.hpp"
 
@@ -46,9 +47,10 @@ std::unique_ptr<TokenSource> open_bin(const fs::path& path, detail::InputFile fi
 
 // What PREFIX means when there is no file of this very name.
 fs::path resolve(const fs::path& path) {
-  if (fs::exists(path)) return path;
+  std::error_code unreadable;
+  if (fs::exists(path, unreadable)) return path;
   const fs::path index = path.string() + ".idx", bin = path.string() + ".bin";
-  return fs::exists(index) && fs::exists(bin) ? index : path;
+  return fs::exists(index, unreadable) && fs::exists(bin, unreadable) ? index : path;
 }
 
 const Tokenizer& needed(const Tokenizer* tokenizer) {
@@ -58,19 +60,21 @@ const Tokenizer& needed(const Tokenizer* tokenizer) {
 
 }  // namespace
 
-bool needs_tokenizer(const fs::path& path) {
-  const std::string extension = path.extension().string();
-  return extension == ".txt" || extension == ".jsonl";
+bool has_data(const fs::path& path) {
+  std::error_code unreadable;  // then opening says what is the matter
+  return fs::exists(resolve(path), unreadable);
 }
+
+bool needs_tokenizer(const fs::path& path) { return detail::is_text_name(path); }
 
 std::unique_ptr<TokenSource> open_token_source(const fs::path& named, const SourceOptions& options) {
   const fs::path path = resolve(named);
   detail::InputFile file(path);
-  const std::string extension = path.extension().string();
-  if (extension == ".txt") return detail::open_text(path, needed(options.tokenizer));
-  if (extension == ".jsonl")
-    return detail::open_jsonl(path, needed(options.tokenizer), options.append_eos, options.rules);
   const std::vector<std::byte> head = file.head(head_bytes);
+  detail::refuse_foreign_kind(head, file.name());
+  if (needs_tokenizer(path))
+    return detail::open_text_source(path, needed(options.tokenizer), options.append_eos, options.rules);
+  const std::string extension = path.extension().string();
   if (looks_like_hdf5(head)) return open_token_set(path);
   if (looks_like_llmc(head)) {
     TokenLayout layout = read_llmc_layout(head, file.size(), file.name());
@@ -82,9 +86,12 @@ std::unique_ptr<TokenSource> open_token_source(const fs::path& named, const Sour
     throw DataError(one_line(fmt::format("{}: not an HDF5 file", path.string()), "the signature at byte 0 is missing",
                              "make the file again"));
   }
-  throw DataError(one_line(fmt::format("{}: unknown kind of data", path.string()),
-                           "it is neither an HDF5 token set nor .bin, .idx, .txt or .jsonl",
-                           "turn it into a token set with lamina-tokenize"));
+  throw DataError(
+      one_line(fmt::format("{}: unknown kind of data", path.string()),
+               "it is neither an HDF5 token set nor .bin, .idx, .txt, .jsonl or .json, and of these only the "
+               "last three may be followed by .gz",
+               detail::looks_like_gzip(head) ? "unpack it first: gunzip FILE, or call it by what it holds"
+                                             : "turn it into a token set with lamina-tokenize"));
 }
 
 }  // namespace lamina

@@ -1,8 +1,8 @@
 // Text files as a sequence of blocks that can be encoded independently, read with bounded memory.
 #pragma once
 
-#include "input_file.hpp"
 #include "text_cutter.hpp"
+#include "text_input.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -11,20 +11,25 @@
 #include <string>
 #include <vector>
 
+#include <lamina/data/document_encoder.hpp>
 #include <lamina/data/tokenize_files.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
 
 namespace lamina::detail {
 
 struct TextBlock {
-  std::string file;
-  TextFormat format = TextFormat::text;
-  std::string text;          // of .jsonl: whole lines
-  std::uint64_t offset = 0;  // in the file
-  std::size_t line = 1;      // of the file, at which it begins (.jsonl)
-  bool begins = false;       // first and last block of its file
+  const TextInput* input = nullptr;  // lives as long as its reader
+  std::string text;                  // of JSON lines: whole lines
+  std::uint64_t offset = 0;          // in the file's text
+  std::size_t line = 1;              // of the file, at which it begins (JSON lines)
+  bool begins = false;               // first and last block of its file
   bool ends = false;
+  std::uint64_t file_bytes = 0;  // of the file, compressed or not, that were read for it
 };
+
+// Appends the block's documents.
+void encode_block(const TextBlock& block, const DocumentEncoder& encoder, TokenizerWorkspace& workspace,
+                  EncodedDocuments& out);
 
 class TextBlockReader {
  public:
@@ -37,21 +42,16 @@ class TextBlockReader {
   [[nodiscard]] std::optional<TextBlock> next();
 
  private:
-  struct Input {
-    InputFile file;
-    TextFormat format;
-  };
   // Where `buffer_` can be cut; its size at the end of the file; empty: read more.
-  [[nodiscard]] std::optional<std::size_t> cut(const Input& input);
-  void read_more(const Input& input, std::size_t bytes);
+  [[nodiscard]] std::optional<std::size_t> cut(const TextInput& input);
 
-  std::vector<Input> inputs_;
+  std::vector<TextInput> inputs_;
   TextCutter cutter_;
   std::size_t block_bytes_;
   std::size_t current_ = 0;
   std::string buffer_;       // read but not given out, of the current file
-  std::uint64_t read_ = 0;   // bytes read of the current file
-  std::uint64_t given_ = 0;  // bytes given out of the current file
+  std::uint64_t taken_ = 0;  // bytes of the current file that earlier blocks took
+  std::uint64_t given_ = 0;  // bytes of text given out of the current file
   std::size_t line_ = 1;
   bool begun_ = false;
 };

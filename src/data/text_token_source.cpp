@@ -1,20 +1,19 @@
 #include "text_token_source.hpp"
 
-#include "json_line.hpp"
+#include "file_kind.hpp"
+#include "text_blocks.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include <lamina/base/error.hpp>
-#include <lamina/base/file.hpp>
 #include <lamina/base/log.hpp>
 #include <lamina/data/document_encoder.hpp>
-
-#include <fmt/format.h>
 
 namespace lamina::detail {
 
 namespace {
+
+constexpr std::size_t block_bytes = std::size_t{1} << 22;
 
 class MemoryTokenSource : public TokenSource {
  public:
@@ -52,25 +51,17 @@ class MemoryTokenSource : public TokenSource {
 
 }  // namespace
 
-std::unique_ptr<TokenSource> open_text(const std::filesystem::path& path, const Tokenizer& tokenizer) {
-  const DocumentEncoder encoder(tokenizer, false);
+std::unique_ptr<TokenSource> open_text_source(const std::filesystem::path& path, const Tokenizer& tokenizer,
+                                              bool append_eos, const TextRules& rules) {
+  TextBlockReader reader(std::span(&path, 1), TextFormat::automatic, tokenizer, block_bytes);
+  const bool text = text_extension(path) == ".txt";
+  const DocumentEncoder encoder(tokenizer, !text && append_eos, text ? TextRules() : rules);
   TokenizerWorkspace workspace = tokenizer.make_workspace();
   EncodedDocuments documents;
-  encoder.add_text(read_file(path), true, true, path.string(), 0, workspace, documents);
-  return std::make_unique<MemoryTokenSource>(path, "text", tokenizer.vocab_size(), std::move(documents));
-}
-
-std::unique_ptr<TokenSource> open_jsonl(const std::filesystem::path& path, const Tokenizer& tokenizer, bool append_eos,
-                                        const TextRules& rules) {
-  const DocumentEncoder encoder(tokenizer, append_eos, rules);
-  TokenizerWorkspace workspace = tokenizer.make_workspace();
-  EncodedDocuments documents;
-  const std::string text = read_file(path);
-  for_each_line(text, [&](std::string_view line, std::size_t number) {
-    encoder.add_json_line(line, fmt::format("{}:{}", path.string(), number), workspace, documents);
-  });
+  while (const std::optional<TextBlock> block = reader.next()) encode_block(*block, encoder, workspace, documents);
   for (const std::string& note : encoder.notes()) log_info(note);
-  return std::make_unique<MemoryTokenSource>(path, "JSON lines", tokenizer.vocab_size(), std::move(documents));
+  return std::make_unique<MemoryTokenSource>(path, text ? "text" : "JSON lines", tokenizer.vocab_size(),
+                                             std::move(documents));
 }
 
 }  // namespace lamina::detail

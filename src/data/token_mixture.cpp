@@ -26,14 +26,53 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-MixtureEntry parse_entry(std::string_view text, std::string_view key) {
-  if (text.empty())
-    throw UsageError(one_line(fmt::format("{}: empty name", key), "files are separated by commas", "remove a comma"));
+// An entry's text with its quotes taken away. `quoted` is where the quoted path ends in it; 0: nothing is quoted.
+struct EntryText {
+  std::string text;
+  std::size_t quoted = 0;
+};
+
+// Takes the next entry off `rest`, and its comma. Between double quotes commas and colons are a name's own, and a
+// backslash takes the character behind it as it is.
+EntryText take_entry(std::string_view& rest, std::string_view key) {
+  EntryText out;
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  if (rest.starts_with('"')) {
+    std::size_t at = 1;
+    for (; at < rest.size() && rest[at] != '"'; ++at) {
+      if (rest[at] == '\\' && at + 1 < rest.size()) ++at;
+      out.text += rest[at];
+    }
+    if (at >= rest.size()) {
+      throw UsageError(one_line(fmt::format("{}: a quote is open", key),
+                                "a name begins with \" and does not end with it", "write \" behind the name"));
+    }
+    out.quoted = out.text.size();
+    rest.remove_prefix(at + 1);
+  }
+  const std::size_t comma = std::min(rest.find(','), rest.size());
+  out.text += trim(rest.substr(0, comma));
+  rest.remove_prefix(comma);
+  return out;
+}
+
+MixtureEntry parse_entry(const EntryText& entry, std::string_view key) {
+  const std::string_view text = entry.text;
+  if (text.empty()) {
+    throw UsageError(one_line(fmt::format("{}: empty name", key), "files are separated by commas",
+                              "remove a comma, or put a name that has one between double quotes"));
+  }
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return {text, std::nullopt};
+  if (entry.quoted > 0 && entry.quoted < text.size() && text[entry.quoted] != ':') {
+    throw UsageError(one_line(fmt::format("{}: '{}' behind a quoted name", key, text.substr(entry.quoted)),
+                              "only a colon and a weight may stand there", "quote the whole name"));
+  }
+  if (colon == std::string_view::npos || colon < entry.quoted) return {text, std::nullopt};
   const std::optional<double> weight = number(trim(text.substr(colon + 1)));
-  if (!weight) return {text, std::nullopt};  // a colon inside a file's name
   const std::string_view path = trim(text.substr(0, colon));
+  if (!weight || (entry.quoted == 0 && has_data(text) && !has_data(path))) {
+    return {text, std::nullopt};  // a colon inside a file's name
+  }
   if (path.empty() || !(*weight > 0) || !std::isfinite(*weight)) {
     throw UsageError(one_line(fmt::format("{}: cannot use '{}'", key, text),
                               "an entry is FILE or FILE:WEIGHT with a weight above 0",
@@ -42,12 +81,10 @@ MixtureEntry parse_entry(std::string_view text, std::string_view key) {
   return {path, weight};
 }
 
-std::vector<double> shares_of(std::span<const SampleStream> streams) {
-  double sum = 0;
-  for (const SampleStream& stream : streams) sum += stream.weight;
-  std::vector<double> shares;
-  for (const SampleStream& stream : streams) shares.push_back(stream.weight / sum);
-  return shares;
+// Whether `text` is one file's name although it has commas: such a file is there, and a part is not.
+bool is_one_name(std::string_view text, std::span<const MixtureEntry> entries) {
+  const auto missing = [](const MixtureEntry& entry) { return !has_data(entry.path); };
+  return entries.size() > 1 && has_data(text) && std::any_of(entries.begin(), entries.end(), missing);
 }
 
 void check_epoch_end(const EpochEnd& end, std::size_t streams, std::uint64_t windows) {
@@ -68,12 +105,11 @@ void check_epoch_end(const EpochEnd& end, std::size_t streams, std::uint64_t win
 
 std::vector<MixtureEntry> parse_mixture(std::string_view text, std::string_view key) {
   std::vector<MixtureEntry> entries;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    entries.push_back(parse_entry(trim(text.substr(0, comma)), key));
-    if (comma == std::string_view::npos) break;
-    text.remove_prefix(comma + 1);
+  for (std::string_view rest = text;; rest.remove_prefix(1)) {
+    entries.push_back(parse_entry(take_entry(rest, key), key));
+    if (rest.empty()) break;
   }
+  if (is_one_name(trim(text), entries)) return {{trim(text), std::nullopt}};
   for (const MixtureEntry& entry : entries) {
     if (entry.weight.has_value() == entries.front().weight.has_value()) continue;
     throw UsageError(

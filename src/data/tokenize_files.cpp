@@ -1,4 +1,3 @@
-#include "json_line.hpp"
 #include "ordered_pipeline.hpp"
 #include "text_blocks.hpp"
 
@@ -18,23 +17,8 @@ namespace {
 
 struct EncodedBlock {
   EncodedDocuments documents;
-  std::uint64_t bytes = 0;  // of text
+  std::uint64_t bytes = 0;  // of the files
 };
-
-EncodedBlock encode_block(const detail::TextBlock& block, const DocumentEncoder& encoder,
-                          TokenizerWorkspace& workspace) {
-  EncodedBlock out;
-  out.bytes = block.text.size();
-  if (block.format == TextFormat::text) {
-    encoder.add_text(block.text, block.begins, block.ends, block.file, block.offset, workspace, out.documents);
-    return out;
-  }
-  detail::for_each_line(block.text, [&](std::string_view line, std::size_t number) {
-    const std::string place = fmt::format("{}:{}", block.file, block.line + number - 1);
-    encoder.add_json_line(line, place, workspace, out.documents);
-  });
-  return out;
-}
 
 void write_block(const EncodedDocuments& block, TokenSetWriter& writer) {
   const std::span<const std::int32_t> ids(block.ids);
@@ -77,7 +61,10 @@ TokenizeProgress tokenize_files(const TokenizeRequest& request, const Tokenizer&
   progress.total_bytes = reader.total_bytes();
   const auto make_worker = [&] {
     return [&encoder, workspace = tokenizer.make_workspace()](detail::TextBlock&& block) mutable {
-      return encode_block(block, encoder, workspace);
+      EncodedBlock out;
+      out.bytes = block.file_bytes;
+      encode_block(block, encoder, workspace, out.documents);
+      return out;
     };
   };
   const auto consume = [&](const EncodedBlock& block) {

@@ -38,6 +38,12 @@ TEST(Mixture, ReadsItsNotation) {
   ASSERT_EQ(plain.size(), 1U);
   EXPECT_EQ(plain[0].path, "a.h5");
   EXPECT_FALSE(plain[0].weight.has_value());
+  const auto quoted = parse_mixture(R"("a, b:2.h5": 0.7 , "c\"d\\e":3)", "data.train");
+  ASSERT_EQ(quoted.size(), 2U);
+  EXPECT_EQ(quoted[0].path, "a, b:2.h5");
+  EXPECT_EQ(quoted[0].weight, 0.7);
+  EXPECT_EQ(quoted[1].path, R"(c"d\e)");
+  EXPECT_EQ(parse_mixture(R"("a,b:3")", "data.train")[0].path, "a,b:3");
   const auto mixed = parse_mixture("a b.h5 : 0.7,b:c.h5:3", "data.train");
   ASSERT_EQ(mixed.size(), 2U);
   EXPECT_EQ(mixed[0].path, "a b.h5");

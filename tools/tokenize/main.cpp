@@ -81,7 +81,7 @@ void tokenize(const Options& options) {
     const lamina::TokenizeProgress done = lamina::tokenize_files(request, tokenizer);
     line.clear();
     for (const std::string& note : done.notes) fmt::print(stderr, "{}\n", note);
-    fmt::print(stderr, "{}: {} tokens in {} documents from {} of text, {:.2f} s, {}/s\n", options.out, done.tokens,
+    fmt::print(stderr, "{}: {} tokens in {} documents from {}, {:.2f} s, {}/s\n", options.out, done.tokens,
                done.documents, lamina::human_bytes(done.bytes), line.seconds(),
                lamina::human_bytes(static_cast<std::uint64_t>(static_cast<double>(done.bytes) / line.seconds())));
   } catch (...) {
@@ -97,8 +97,9 @@ int main(int count, char** values) {
   lamina::ArgumentParser parser(
       "lamina-tokenize",
       "Turns text into an HDF5 token set for training. A .txt file is one document; each line of a .jsonl "
-      "file is one: a text at \"text\", a conversation at \"messages\" or \"conversations\", or a \"prompt\" and its "
-      "\"completion\".");
+      "file, or element of a list in a .json file, is one: a text at \"text\", a conversation at \"messages\" or "
+      "\"conversations\", or a \"prompt\" and its "
+      "\"completion\". Each may be compressed (.gz).");
   parser.example("lamina-tokenize --tokenizer byte --out train.h5 inputs/king_james_train.txt");
   parser.example("lamina-tokenize --tokenizer inputs/chat_tokenizer --out chats.h5 inputs/chat.jsonl");
   parser.option("tokenizer", options.tokenizer, "byte|PATH", "byte, or a tokenizer.json or its folder",
@@ -114,6 +115,6 @@ int main(int count, char** values) {
   parser.option("date", options.rules.chat_date, "YYYY-MM-DD",
                 "the date for chat templates that ask for today's; without it 2024-07-26");
   parser.choice("format", options.format, {"auto", "text", "jsonl"}, "what the inputs are; auto goes by their names");
-  parser.positionals("INPUT", options.inputs, "text to read: .txt or .jsonl", 1);
+  parser.positionals("INPUT", options.inputs, "text to read: .txt, .jsonl or .json, also .gz", 1);
   return lamina::run_tool(count, values, parser, [&] { tokenize(options); });
 }

@@ -28,7 +28,9 @@ struct MixtureEntry {
 };
 
 // "a.h5" or "a.h5, b.h5" or "a.h5:0.7, b.h5:0.3". A weight is what follows the last colon if it is a number; all
-// entries have one or none has. Throws UsageError, calling the text `key` ("data.train").
+// entries have one or none has. A name with commas or such a colon stands between double quotes ("\"a, b.h5\":0.7"), or
+// is recognised: where a part names no file but the whole does, it is the whole. Throws UsageError, calling the text
+// `key` ("data.train").
 [[nodiscard]] std::vector<MixtureEntry> parse_mixture(std::string_view text, std::string_view key);
 
 // Opens every entry; text needs a tokenizer, which may be null otherwise.

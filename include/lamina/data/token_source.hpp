@@ -10,7 +10,8 @@
 //   llm.c .bin       256 int32 of header (magic 20240520: uint16 tokens, 20240801: uint32), then tokens
 //   nanoGPT .bin     uint16 tokens and nothing else, or uint32 ones where that is said (HeaderlessRules)
 //   Megatron         PREFIX.bin with PREFIX.idx (MMIDIDX); either file or PREFIX may be named
-//   .txt, .jsonl     tokenised in memory; one document a file, one a line
+//   .txt, .jsonl     tokenised in memory; one document a file, one a line; also .json: a list of documents, or lines.
+//                    Also followed by .gz. Text is taken as it is, line ends included
 #pragma once
 
 #include <cstdint>
@@ -83,6 +84,9 @@ struct SourceOptions {
   bool append_eos;  // .jsonl: a document of text ends with Tokenizer::document_eos()
   TextRules rules;  // of .jsonl
 };
+
+// Whether open_token_source would find a file.
+[[nodiscard]] bool has_data(const std::filesystem::path& path);
 
 // Whether `path` is text, for which open_token_source needs a tokenizer.
 [[nodiscard]] bool needs_tokenizer(const std::filesystem::path& path);

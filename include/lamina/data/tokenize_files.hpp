@@ -16,10 +16,14 @@
 
 namespace lamina {
 
-enum class TextFormat { automatic, text, json_lines };  // automatic: by the name's extension
+enum class TextFormat {
+  automatic,
+  text,
+  json_lines
+};  // automatic: by the name's extension, before .gz; json_lines: also a list
 
 struct TokenizeProgress {
-  std::uint64_t bytes = 0;  // of text, done
+  std::uint64_t bytes = 0;  // of the files, compressed or not, done
   std::uint64_t total_bytes = 0;
   std::int64_t tokens = 0;
   std::int64_t documents = 0;
