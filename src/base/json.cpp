@@ -20,12 +20,14 @@ std::string shown(std::string_view text) {
   return text.size() > most ? out + "..." : out;
 }
 
-// The last escape before the fault: \ud800.
-std::string last_escape(std::string_view text, std::size_t end) {
-  const std::size_t first = text.substr(0, end).rfind("\\u");
-  const std::size_t lone = first == std::string_view::npos ? first : text.substr(0, first).rfind("\\ud");
-  const std::size_t at = lone != std::string_view::npos && lone + 6 == first ? lone : first;
-  return at == std::string_view::npos ? std::string() : " " + std::string(text.substr(at, 6));
+// The surrogate that is alone: the last escape before the fault, or the one before if the last is none (\ud83d\u0041).
+std::string lone_escape(std::string_view text, std::size_t end) {
+  constexpr std::size_t length = 6;
+  std::size_t at = text.substr(0, end).rfind("\\u");
+  if (at == std::string_view::npos) return {};
+  const bool surrogate = at + 2 < text.size() && (text[at + 2] == 'd' || text[at + 2] == 'D');
+  if (!surrogate && at >= length && text.substr(at - length).starts_with("\\u")) at -= length;
+  return " " + std::string(text.substr(at, length));
 }
 
 struct Literal {
@@ -55,10 +57,11 @@ JsonFault explain(std::string_view text, std::size_t byte, std::string_view libr
   const std::size_t at = std::min(byte == 0 ? 0 : byte - 1, text.size());
   const auto value = at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
   if (says("surrogate"))
-    return {fmt::format("a lone surrogate{}: half a character", last_escape(text, byte)), byte,
+    return {fmt::format("a lone surrogate{}: half a character", lone_escape(text, byte)), byte,
             "write the whole character, or \\ufffd in its place"};
   if (says("ill-formed UTF-8") && at < text.size())
     return {fmt::format("the byte 0x{:02x} is not UTF-8", value), byte, "convert the file to UTF-8"};
+  if (says("number overflow")) return {"a number is out of range", byte, ""};
   if (says("control character") && at < text.size())
     return {fmt::format("a raw control character 0x{:02x} inside a text", value), byte,
             "write it as an escape, such as \\n or \\t"};

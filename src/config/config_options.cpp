@@ -60,8 +60,11 @@ void add_model(Options& out) {
 
 void add_data(Options& out) {
   const auto in = [](auto member) { return field(&RunConfig::data, member); };
-  out.push_back(text_option("data", "train", "FILE[:WEIGHT][, FILE:WEIGHT ...]",
-                            "training data: token files, .txt or .jsonl, mixed by weight", in(&DataSection::train)));
+  out.push_back(
+      text_option("data", "train", "FILE[:WEIGHT][, FILE:WEIGHT ...]",
+                  "training data: token files, .txt, .jsonl or .json, also .gz, mixed by weight; a name with a "
+                  "comma stands between double quotes",
+                  in(&DataSection::train)));
   out.push_back(
       text_option("data", "validation", "FILE", "validation data; empty: none", in(&DataSection::validation)));
   out.push_back(integer_option("data", "seq_len", "tokens of one sequence", from_one, in(&DataSection::seq_len)));

@@ -1,7 +1,9 @@
 #include "json_line.hpp"
+#include "text_input.hpp"
+
+#include <algorithm>
 
 #include <lamina/base/error.hpp>
-#include <lamina/base/file.hpp>
 #include <lamina/data/multiple_choice.hpp>
 
 #include <fmt/format.h>
@@ -40,10 +42,12 @@ MultipleChoice parse_multiple_choice(std::string_view line, const std::string& p
 }
 
 std::vector<MultipleChoice> read_multiple_choice(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
+  detail::TextInput input(path, TextFormat::json_lines);
+  std::string text;
+  while (!input.at_end()) input.read(std::max(text.size(), std::size_t{1} << 16), text);
   std::vector<MultipleChoice> out;
   detail::for_each_line(text, [&](std::string_view line, std::size_t number) {
-    out.push_back(parse_multiple_choice(line, fmt::format("{}:{}", path.string(), number)));
+    out.push_back(parse_multiple_choice(line, input.place_of_line(number)));
   });
   if (out.empty())
     throw DataError(one_line(fmt::format("{}: no questions", path.string()), "the file is empty", "name another file"));

@@ -87,6 +87,14 @@ bool is_one_name(std::string_view text, std::span<const MixtureEntry> entries) {
   return entries.size() > 1 && has_data(text) && std::any_of(entries.begin(), entries.end(), missing);
 }
 
+std::vector<double> shares_of(std::span<const SampleStream> streams) {
+  double sum = 0;
+  for (const SampleStream& stream : streams) sum += stream.weight;
+  std::vector<double> shares;
+  for (const SampleStream& stream : streams) shares.push_back(stream.weight / sum);
+  return shares;
+}
+
 void check_epoch_end(const EpochEnd& end, std::size_t streams, std::uint64_t windows) {
   const std::string problem = fmt::format("data.last_batch is {}", name_of(end.last_batch));
   if (streams > 1 && end.last_batch != LastBatch::wrap) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/json.hpp>
 
 #include <fmt/format.h>
 
@@ -30,27 +30,17 @@ ConfigReader::ConfigReader(const Json& object, std::string where, std::string pr
     : object_(&object), where_(std::move(where)), prefix_(std::move(prefix)) {}
 
 Json ConfigReader::parse(const std::string& text, const std::string& where) {
-  std::vector<std::set<std::string>> open;  // keys seen so far in each object that is still open
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open.emplace_back();
-    if (event == Json::parse_event_t::object_end) open.pop_back();
-    if (event == Json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second) {
-      throw DataError(one_line(fmt::format("{}: key {} appears twice", where, shown(parsed)),
-                               "it is unclear which value holds", "keep one of them"));
-    }
-    return true;
-  };
   try {
-    Json json = Json::parse(text, watch);
+    Json json = parse_json(text);
     if (!json.is_object()) {
       throw DataError(one_line(where + " is not a model configuration", "its JSON is not an object"));
     }
     return json;
-  } catch (const Json::parse_error& error) {
-    throw DataError(one_line(where + " is not valid JSON", fmt::format("it breaks at byte {}", error.byte),
+  } catch (const JsonFault& fault) {
+    if (fault.byte() == 0) throw DataError(one_line(fmt::format("{}: {}", where, fault.what()), "", "correct it"));
+    throw DataError(one_line(fmt::format("{} is not valid JSON", where),
+                             fmt::format("it breaks at byte {}: {}", fault.byte(), fault.what()),
                              "fetch the file again or correct it"));
-  } catch (const Json::out_of_range&) {
-    throw DataError(one_line(where + " is not usable", "a number in it is out of range", "correct it"));
   }
 }
 

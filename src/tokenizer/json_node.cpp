@@ -3,9 +3,9 @@
 #include "utf8.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/json.hpp>
 
 #include <fmt/format.h>
 
@@ -16,86 +16,16 @@ namespace {
 constexpr std::size_t max_depth = 64;
 constexpr std::size_t max_quoted = 48;
 
-// Builds the document and remembers the first fault.
-class StrictBuilder final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  using Json = nlohmann::json;
-
-  bool null() override { return put(nullptr); }
-  bool boolean(bool value) override { return put(value); }
-  bool number_integer(number_integer_t value) override { return put(value); }
-  bool number_unsigned(number_unsigned_t value) override { return put(value); }
-  bool number_float(number_float_t value, const string_t&) override { return put(value); }
-  bool string(string_t& value) override { return put(std::move(value)); }
-  bool binary(binary_t&) override { return fail("binary values are not JSON"); }
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-  bool key(string_t& name) override {
-    const auto [place, fresh] = open_.back()->get_ref<Json::object_t&>().emplace(std::move(name), nullptr);
-    if (!fresh) return fail(fmt::format("key {} appears twice in one object", in_quotes(place->first)));
-    slot_ = &place->second;
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    // The library's text starts with "[json.exception...] "; the reader wants the rest.
-    const std::string_view text = error.what();
-    const std::size_t start = text.find("] ");
-    return fail(fmt::format("not valid JSON at byte {}: {}", position,
-                            text.substr(start == std::string_view::npos ? 0 : start + 2)));
-  }
-
-  [[nodiscard]] const std::string& fault() const { return fault_; }
-  [[nodiscard]] Json take() { return std::move(root_); }
-
- private:
-  template <typename T>
-  bool put(T&& value) {
-    (void)place(Json(std::forward<T>(value)));
-    return true;
-  }
-  Json* place(Json&& value) {
-    if (open_.empty()) {
-      root_ = std::move(value);
-      return &root_;
-    }
-    if (open_.back()->is_object()) {
-      *slot_ = std::move(value);
-      return slot_;
-    }
-    auto& array = open_.back()->get_ref<Json::array_t&>();
-    array.push_back(std::move(value));
-    return &array.back();
-  }
-  bool open(Json&& container) {
-    if (open_.size() == max_depth) return fail(fmt::format("nested deeper than {} levels", max_depth));
-    open_.push_back(place(std::move(container)));
-    return true;
-  }
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-  bool fail(std::string why) {
-    if (fault_.empty()) fault_ = std::move(why);
-    return false;
-  }
-
-  Json root_;
-  std::vector<Json*> open_;
-  Json* slot_ = nullptr;
-  std::string fault_;
-};
-
 }  // namespace
 
 nlohmann::json parse_strict_json(std::string_view text, const std::string& file) {
-  StrictBuilder builder;
-  if (!nlohmann::json::sax_parse(text, &builder)) {
-    throw DataError(one_line(fmt::format("cannot use {}", file), builder.fault(), "fetch the file again"));
+  try {
+    return parse_json(text, max_depth);
+  } catch (const JsonFault& fault) {
+    const std::string what =
+        fault.byte() > 0 ? fmt::format("not valid JSON at byte {}: {}", fault.byte(), fault.what()) : fault.what();
+    throw DataError(one_line(fmt::format("cannot use {}", file), what, "fetch the file again"));
   }
-  return builder.take();
 }
 
 std::string in_quotes(std::string_view text) {

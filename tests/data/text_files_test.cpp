@@ -2,6 +2,7 @@
 #include "data/scratch_folder.hpp"
 
 #include <lamina/data/document_encoder.hpp>
+#include <lamina/data/multiple_choice.hpp>
 #include <lamina/data/token_mixture.hpp>
 #include <lamina/data/token_source.hpp>
 #include <lamina/data/tokenize_files.hpp>
@@ -88,7 +89,7 @@ TEST_F(TextFiles, DamagedGzipIsRefused) {
   const std::string whole = gzip(std::string(100000, 'x') + lines);
   EXPECT_THAT(refusal("a.txt.gz", whole.substr(0, whole.size() - 1)), HasSubstr("end in the middle"));
   EXPECT_THAT(refusal("a.txt.gz", whole.substr(0, 40)), HasSubstr("end in the middle"));
-  EXPECT_THAT(refusal("a.txt.gz", whole + "x"), HasSubstr("damaged gzip data"));
+  EXPECT_THAT(refusal("a.txt.gz", whole + "garbage"), HasSubstr("damaged gzip data"));
   std::string flipped = whole;
   flipped[whole.size() - 6] ^= 1;  // the checksum
   EXPECT_THAT(refusal("a.txt.gz", flipped), AllOf(HasSubstr("a.txt.gz: damaged gzip data"), HasSubstr("check")));
@@ -110,7 +111,13 @@ TEST_F(TextFiles, ListsAreReadByElement) {
   EXPECT_THAT(second(R"([{"text": "a"}, {"text": "b"})"), HasSubstr("in the middle of the list"));
   EXPECT_THAT(second(R"([{"text": "a"}] x)"), HasSubstr("behind the end"));
   EXPECT_THAT(second("[{\"text\": \"a\nb\"}]"), HasSubstr("raw line break"));
-  EXPECT_THAT(second("[{\"text\": \"a\"]}]"), HasSubstr("not JSON"));
+  EXPECT_THAT(second("[{\"text\": \"a\"]}]"), HasSubstr("the list ends with }"));
+}
+
+TEST_F(TextFiles, QuestionsAreReadInTheSameWays) {
+  const std::string one = R"({"context": "a", "choices": ["b", "c"], "answer": 1})";
+  EXPECT_EQ(read_multiple_choice(folder_.write("q.jsonl.gz", gzip(one + "\n" + one))).size(), 2U);
+  EXPECT_EQ(read_multiple_choice(folder_.write("q.json", "[" + one + "," + one + "]")).size(), 2U);
 }
 
 TEST_F(TextFiles, BlocksChangeNothing) {

@@ -247,7 +247,7 @@ TEST(Pattern, refuses_what_the_engines_read_differently) {
 
 TEST(StrictJson, refuses_double_keys_bad_text_and_depth) {
   const std::string good = base("gpt2").dump();
-  EXPECT_NE(refusal(good.substr(0, good.size() - 1) + R"(,"version":"1.0"})").find("key 'version' appears twice"),
+  EXPECT_NE(refusal(good.substr(0, good.size() - 1) + R"(,"version":"1.0"})").find("key 'version' is given twice"),
             std::string::npos);
   EXPECT_NE(refusal(good.substr(0, good.size() / 2)).find("not valid JSON at byte"), std::string::npos);
   EXPECT_NE(refusal("{\"version\": \"\xFF\"}").find("UTF-8"), std::string::npos);
