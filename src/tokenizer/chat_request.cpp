@@ -109,11 +109,12 @@ bool names_reasoning(const std::string& key) {
 }
 
 // As transformers does: reasoning under each name that templates read, and no keys without a value.
-std::vector<std::pair<std::string, Json>> entries_of(const Json& message, const std::vector<std::string>& ignored) {
-  std::vector<std::pair<std::string, Json>> entries;
+std::vector<std::pair<std::string, const Json*>> entries_of(const Json& message,
+                                                            const std::vector<std::string>& ignored) {
+  std::vector<std::pair<std::string, const Json*>> entries;
   for (const auto& [key, value] : message.items()) {
     if (value.is_null() || key == "weight" || std::ranges::find(ignored, key) != ignored.end()) continue;
-    entries.emplace_back(key, value);
+    entries.emplace_back(key, &value);
   }
   const auto find = [&](const std::string& name) {
     return std::ranges::find(entries, name, [](const auto& entry) { return entry.first; });
@@ -121,7 +122,7 @@ std::vector<std::pair<std::string, Json>> entries_of(const Json& message, const 
   for (const char* name : reasoning_names) {
     const auto found = find(name);
     if (found == entries.end()) continue;
-    const Json reasoning = found->second;
+    const Json* const reasoning = found->second;
     if (find("thinking") == entries.end()) entries.insert(entries.begin(), {"thinking", reasoning});
     const auto standard = find("reasoning_content");
     if (standard == entries.end()) {
@@ -155,7 +156,8 @@ jinja::Value ChatRequest::message(const Json& json, const std::vector<std::strin
   jinja::Map map;
   map.message = static_cast<std::int64_t>(messages_.size());
   map.first_part = static_cast<std::uint32_t>(parts_.size());
-  for (const auto& [key, held] : entries_of(json, ignored_keys)) {
+  for (const auto& [key, pointer] : entries_of(json, ignored_keys)) {
+    const Json& held = *pointer;
     const bool content = key == "content";
     if (content && held.is_array()) check_parts(held);
     const Json& value = content && flatten && is_text_parts(held) ? only_text(held) : held;

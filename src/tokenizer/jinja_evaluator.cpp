@@ -68,7 +68,7 @@ Evaluator::Flow Evaluator::run_statement(const Statement& statement, const Scope
     case StatementKind::output: {
       const Value value = evaluate(*statement.parts[0], scope);
       check_token(value);
-      write(to_text(value));
+      value.text() != nullptr ? write(*value.text()) : write(to_text(value));
       break;
     }
     case StatementKind::loop:
@@ -110,7 +110,7 @@ void Evaluator::run_generation(const Statement& statement, const ScopePtr& scope
         fmt::format("line {}: a generation block inside a macro or set is not supported", statement.line));
   }
   const std::size_t begin = output_.text.size();
-  (void)run_block(statement.blocks[0], std::make_shared<Scope>(Scope{scope, {}}));
+  (void)run_block(statement.blocks[0], std::make_shared<Scope>(Scope{scope, {}, nullptr, 0}));
   output_.marks.emplace_back(begin, output_.text.size());
 }
 
@@ -141,7 +141,7 @@ void Evaluator::set(const Statement& statement, const ScopePtr& scope, const Val
 Text Evaluator::captured(const Block& block, const ScopePtr& scope) {
   Text text;
   Text* const before = std::exchange(capture_, &text);
-  (void)run_block(block, std::make_shared<Scope>(Scope{scope, {}}));
+  (void)run_block(block, std::make_shared<Scope>(Scope{scope, {}, nullptr, 0}));
   capture_ = before;
   return text;
 }
@@ -156,7 +156,7 @@ void Evaluator::define_macro(const Statement& statement, const ScopePtr& scope) 
 }
 
 Value Evaluator::call_macro(const Statement& statement, const ScopePtr& home, const Arguments& given) {
-  const auto scope = std::make_shared<Scope>(Scope{home, {}});
+  const auto scope = std::make_shared<Scope>(Scope{home, {}, nullptr, 0});
   if (given.positional.size() > statement.names.size()) {
     throw TemplateError(fmt::format("the macro '{}' takes {} arguments", statement.text, statement.names.size()));
   }
@@ -182,7 +182,7 @@ List Evaluator::loop_items(const Statement& statement, const ScopePtr& scope) {
   if (!statement.parts[1]) return items;
   List wanted;
   for (Value& item : items) {
-    const auto inner = std::make_shared<Scope>(Scope{scope, {}});
+    const auto inner = std::make_shared<Scope>(Scope{scope, {}, nullptr, 0});
     bind(statement.names, item, *inner);
     if (evaluate(*statement.parts[1], inner).truth()) wanted.push_back(std::move(item));
   }
@@ -208,17 +208,33 @@ Value Evaluator::loop_state(const List& items, std::size_t at) {
   return Value::make_namespace(std::move(loop));
 }
 
+std::optional<Value> Evaluator::loop_member(const std::string& name, const ScopePtr& scope) {
+  for (const Scope* at = scope.get(); at != nullptr; at = at->outer.get()) {
+    for (const auto& [known, value] : at->values) {
+      if (known == "loop") return std::nullopt;
+    }
+    if (at->loop == nullptr) continue;
+    if (name == "index0") return Value(static_cast<std::int64_t>(at->loop_at));
+    if (name == "index") return Value(static_cast<std::int64_t>(at->loop_at + 1));
+    if (name == "first") return Value(at->loop_at == 0);
+    if (name == "last") return Value(at->loop_at + 1 == at->loop->size());
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 void Evaluator::run_loop(const Statement& statement, const ScopePtr& scope) {
   const List items = loop_items(statement, scope);
   if (items.empty() && statement.blocks.size() > 1) {
-    (void)run_block(statement.blocks[1], std::make_shared<Scope>(Scope{scope, {}}));
+    (void)run_block(statement.blocks[1], std::make_shared<Scope>(Scope{scope, {}, nullptr, 0}));
     return;
   }
   const std::int64_t message = message_;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const auto inner = std::make_shared<Scope>(Scope{scope, {}});
+    const auto inner = std::make_shared<Scope>(Scope{scope, {}, nullptr, 0});
     bind(statement.names, items[i], *inner);
-    inner->set("loop", loop_state(items, i));
+    inner->loop = &items;
+    inner->loop_at = i;
     if (items[i].map() != nullptr && items[i].map()->message >= 0) message_ = items[i].map()->message;
     const Flow flow = run_block(statement.blocks[0], inner);
     message_ = message;

@@ -47,6 +47,8 @@ class Evaluator {
   struct Scope {
     std::shared_ptr<Scope> outer;
     std::vector<std::pair<std::string, Value>> values;
+    const List* loop = nullptr;  // the items of the loop whose body this is
+    std::size_t loop_at = 0;
 
     void set(const std::string& name, Value value);
   };
@@ -65,6 +67,8 @@ class Evaluator {
   [[nodiscard]] Text captured(const Block& block, const ScopePtr& scope);
   [[nodiscard]] List loop_items(const Statement& statement, const ScopePtr& scope);
   [[nodiscard]] static Value loop_state(const List& items, std::size_t at);
+  // A member of the loop that is run, without the others; nothing if it is none of the plain ones.
+  [[nodiscard]] static std::optional<Value> loop_member(const std::string& name, const ScopePtr& scope);
   static void bind(const std::vector<std::string>& names, const Value& value, Scope& scope);
   void write(const Text& text);
   [[nodiscard]] std::int64_t owner_of(const Text& text) const;

@@ -167,6 +167,7 @@ Value Evaluator::lookup(const std::string& name, const ScopePtr& scope) {
     for (const auto& [known, value] : at->values) {
       if (known == name) return value;
     }
+    if (at->loop != nullptr && name == "loop") return loop_state(*at->loop, at->loop_at);
   }
   for (const Variable& variable : variables_) {
     if (variable.name != name) continue;
@@ -267,6 +268,9 @@ Value Evaluator::evaluate_kind(const Expression& expression, const ScopePtr& sco
     case ExpressionKind::map:
       return make_map(expression, scope);
     case ExpressionKind::attribute:
+      if (expression.parts[0]->kind == ExpressionKind::name && expression.parts[0]->name == "loop") {
+        if (auto member = loop_member(expression.name, scope)) return *member;
+      }
       return member_of(part(0), expression.name, usage_);
     case ExpressionKind::index:
       return item_of(part(0), part(1), usage_);

@@ -60,7 +60,7 @@ struct Undefined {
 
 class Value {
  public:
-  Value() : data_(std::make_shared<const Undefined>()) {}
+  Value() : data_(nameless()) {}
   static Value undefined(std::string name) {
     return Value(Data(std::make_shared<const Undefined>(Undefined{std::move(name)})));
   }
@@ -106,6 +106,10 @@ class Value {
                             SpacePtr, CallablePtr>;
 
   explicit Value(Data data) : data_(std::move(data)) {}
+  static const UndefinedPtr& nameless() {
+    static const UndefinedPtr shared = std::make_shared<const Undefined>();
+    return shared;
+  }
   template <typename Pointer>
   [[nodiscard]] auto pointee() const -> decltype(std::declval<Pointer>().get()) {
     const auto* held = std::get_if<Pointer>(&data_);
