@@ -52,13 +52,21 @@ class OrderedPipeline {
    public:
     template <class MakeWorker>
     Crew(OrderedPipeline& owner, MakeWorker& make_worker) : owner_(owner) {
-      for (std::size_t i = 0; i < owner.threads_; ++i) {
-        threads_.emplace_back([&owner, worker = make_worker()]() mutable { owner.work(worker); });
+      try {
+        for (std::size_t i = 0; i < owner.threads_; ++i) {
+          threads_.emplace_back([&owner, worker = make_worker()]() mutable { owner.work(worker); });
+        }
+      } catch (...) {  // the limits allow no further thread: those that wait for work must not be waited for
+        stop();
+        throw;
       }
     }
     Crew(const Crew&) = delete;
     Crew& operator=(const Crew&) = delete;
-    ~Crew() {
+    ~Crew() { stop(); }
+
+   private:
+    void stop() {
       {
         const std::lock_guard lock(owner_.mutex_);
         owner_.stop_ = true;
@@ -66,7 +74,6 @@ class OrderedPipeline {
       owner_.for_workers_.notify_all();
     }
 
-   private:
     OrderedPipeline& owner_;
     std::vector<std::jthread> threads_;
   };

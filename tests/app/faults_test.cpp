@@ -95,6 +95,11 @@ TEST_F(Faults, ProgramsThatComputeNothingNeedLittleAddressSpace) {
                         " " + path("text.txt"))
                 .status,
             0);
+  // More threads than there is room for: those that were made must not be waited for.
+  const ProgramResult crowd =
+      run_command(limit + "timeout 60 " + program("lamina-tokenize") + " --tokenizer byte --threads 64 --out " +
+                  path("crowd.h5") + " " + path("text.txt"));
+  EXPECT_EQ(crowd.status, 64) << crowd.output;
   const ProgramResult generate =
       run_command(limit + program("lamina") + " generate --prompt x --model " + path("model"));
   EXPECT_EQ(generate.status, 64) << generate.output;
