@@ -9,8 +9,10 @@
 #include <cmath>
 #include <cstdio>
 #include <numbers>
+#include <unordered_map>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/log.hpp>
 #include <lamina/config/argument_parser.hpp>
 
 #include <fmt/format.h>
@@ -84,13 +86,29 @@ BinDtype dtype_of(const EvalArguments& a) {
   return a.bin_dtype == "uint16" ? BinDtype::uint16 : BinDtype::uint32;
 }
 
-// Bytes of text that the labelled targets stand for.
-std::int64_t target_bytes(const TokenBatch& batch, const Tokenizer& tokenizer) {
-  std::vector<std::int32_t> targets;
-  std::copy_if(batch.labels.begin(), batch.labels.end(), std::back_inserter(targets),
-               [](std::int32_t label) { return label != no_label; });
-  return static_cast<std::int64_t>(tokenizer.decode_bytes(targets, false).size());
-}
+// Bytes of text that the labelled targets stand for: each token's own, so that the sum does not depend on how windows
+// are grouped or where they are cut.
+class TargetBytes {
+ public:
+  explicit TargetBytes(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  void add(const TokenBatch& batch) {
+    for (const std::int32_t label : batch.labels) {
+      if (label != no_label) sum_ += bytes_of(label);
+    }
+  }
+  [[nodiscard]] std::int64_t sum() const { return sum_; }
+
+ private:
+  std::int64_t bytes_of(std::int32_t id) {
+    const auto [entry, is_new] = known_.try_emplace(id, 0);
+    if (is_new) entry->second = tokenizer_.text_bytes(id);
+    return entry->second;
+  }
+
+  const Tokenizer& tokenizer_;
+  std::unordered_map<std::int32_t, std::int64_t> known_;
+  std::int64_t sum_ = 0;
+};
 
 nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& model, Backend& backend,
                                      const Tokenizer& tokenizer) {
@@ -102,26 +120,29 @@ nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& 
   for (const auto& source : sources) check_token_ids(*source, model.plan.config.vocab_size);
   const EvalBatches batches(sources, seq_len, {model.plan.config.vocab_size, false}, WindowLabels::inside_window,
                             static_cast<std::uint64_t>(a.max_windows));
+  const std::uint64_t unlabelled = batches.windows_without_label();
+  if (unlabelled > 0)
+    log_warn(fmt::format("{} of {} windows have no label: they do not count", unlabelled, batches.windows()));
   Scorer scorer(model, backend, a.batch, seq_len);
   Scorer::Loss loss;
-  std::int64_t bytes = 0;
+  TargetBytes bytes(tokenizer);
   TokenBatch batch;
   ProgressLine progress("windows");
   for (std::uint64_t first = 0; first < batches.windows(); first += static_cast<std::uint64_t>(a.batch)) {
     batches.fill(first, a.batch, batch);
     scorer.add(view_of(batch), loss);
-    bytes += target_bytes(batch, tokenizer);
+    bytes.add(batch);
     const std::uint64_t done = std::min(first + static_cast<std::uint64_t>(a.batch), batches.windows());
     progress.show(static_cast<std::int64_t>(done), static_cast<std::int64_t>(batches.windows()));
   }
   const double mean = loss.sum.value() / static_cast<double>(loss.tokens);
-  return {
-      {"loss", mean},
-      {"perplexity", std::exp(mean)},
-      {"bits_per_byte", loss.sum.value() / std::numbers::ln2 / static_cast<double>(std::max<std::int64_t>(bytes, 1))},
-      {"tokens", loss.tokens},
-      {"bytes", bytes},
-      {"windows", batches.windows()}};
+  return {{"loss", mean},
+          {"perplexity", std::exp(mean)},
+          {"bits_per_byte",
+           loss.sum.value() / std::numbers::ln2 / static_cast<double>(std::max<std::int64_t>(bytes.sum(), 1))},
+          {"tokens", loss.tokens},
+          {"bytes", bytes.sum()},
+          {"windows", batches.windows()}};
 }
 
 nlohmann::ordered_json evaluate_choices(const EvalArguments& a, const LoadedModel& model, Backend& backend,

@@ -128,7 +128,9 @@ RunData::RunData(const RunConfig& config, const ModelConfig& model, const Tokeni
   if (!validation_sources_.empty()) {
     validation_.emplace(validation_sources_, config.data.seq_len, rules, WindowLabels::next_token,
                         static_cast<std::uint64_t>(config.train.eval_sequences));
+    unlabelled_validation_ = validation_->windows_without_label();
   }
+  unlabelled_ = train_.windows_without_label();
 }
 
 TrainData RunData::loaders() {
@@ -159,7 +161,10 @@ std::string RunData::description() const {
   const std::uint64_t windows = mixture_.windows(), samples = samples_an_epoch(windows, epoch_end_);
   if (samples < windows) text += fmt::format(", {} of them left out as data.last_batch says", windows - samples);
   if (samples > windows) text += fmt::format(" and {} rows of padding", samples - windows);
+  if (unlabelled_ > 0)
+    text += fmt::format(", {} of them without any label: nothing is learned from these", unlabelled_);
   if (validation_) text += fmt::format("; validation on {} windows", validation_->windows());
+  if (unlabelled_validation_ > 0) text += fmt::format(", {} of them without any label", unlabelled_validation_);
   return text;
 }
 

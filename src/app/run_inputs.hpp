@@ -58,6 +58,7 @@ class RunData {
   TrainBatches train_;
   std::vector<std::unique_ptr<TokenSource>> validation_sources_;
   std::optional<EvalBatches> validation_;
+  std::uint64_t unlabelled_ = 0, unlabelled_validation_ = 0;  // windows
   TokenBatch train_batch_, validation_batch_;
 };
 

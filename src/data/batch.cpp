@@ -108,6 +108,29 @@ void count_labels(TokenBatch& batch) {
   batch.labelled = static_cast<std::int64_t>(batch.labels.size()) - ignored;
 }
 
+// Whether any of the `targets` tokens behind token `first` keeps its label in fill_row.
+bool has_label(const TokenSource& source, std::int64_t first, std::int64_t targets, const BatchRules& rules) {
+  std::span<const std::int64_t> starts;  // of documents among the targets
+  if (rules.document_mask) {
+    const std::span<const std::int64_t> all = source.document_starts();
+    starts = {std::upper_bound(all.begin(), all.end(), first),
+              std::upper_bound(all.begin(), all.end(), first + targets)};
+  }
+  if (std::ssize(starts) >= targets) return false;
+  if (!source.has_loss_mask()) return true;
+  std::vector<std::uint8_t> mask(static_cast<std::size_t>(targets));
+  source.read_loss_mask(first + 1, mask);
+  for (const std::int64_t start : starts) mask[static_cast<std::size_t>(start - first - 1)] = 0;
+  return std::ranges::any_of(mask, [](std::uint8_t counts) { return counts != 0; });
+}
+
+[[noreturn]] void refuse_unlabelled(const std::string& name, std::uint64_t windows, std::int64_t seq_len) {
+  throw DataError(one_line(
+      fmt::format("{}: no token of its {} windows of {} has a label", name, windows, seq_len),
+      "loss masks and document boundaries leave no target, so that there is no loss and nothing to learn",
+      "check that the chats have answers of the assistant, and which parts of the lines count; or use longer windows"));
+}
+
 }  // namespace
 
 void check_batch_rules(const TokenSource& source, const BatchRules& rules) {
@@ -137,6 +160,20 @@ void TrainBatches::fill(std::uint64_t first, std::int64_t count, TokenBatch& bat
   count_labels(batch);
 }
 
+std::uint64_t TrainBatches::windows_without_label() const {
+  const std::int64_t seq_len = mixture_->seq_len();
+  std::uint64_t without = 0;
+  for (const auto& source : mixture_->sources()) {
+    const std::int64_t windows = (source->size() - 1) / seq_len;
+    std::uint64_t of_source = 0;
+    for (std::int64_t w = 0; w < windows; ++w) of_source += has_label(*source, w * seq_len, seq_len, rules_) ? 0U : 1U;
+    const auto all = static_cast<std::uint64_t>(windows);
+    if (all > 0 && of_source == all) refuse_unlabelled(source->name(), all, seq_len);
+    without += of_source;
+  }
+  return without;
+}
+
 EvalBatches::EvalBatches(std::span<const std::unique_ptr<TokenSource>> sources, std::int64_t seq_len,
                          const BatchRules& rules, WindowLabels labels, std::uint64_t most_windows)
     : sources_(sources), seq_len_(seq_len), rules_(rules), labels_(labels) {
@@ -159,20 +196,35 @@ EvalBatches::EvalBatches(std::span<const std::unique_ptr<TokenSource>> sources, 
 void EvalBatches::fill(std::uint64_t first, std::int64_t count, TokenBatch& batch) const {
   prepare(batch, count, seq_len_, rules_.document_mask);
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t window = first + static_cast<std::uint64_t>(i);
+    const std::uint64_t index = first + static_cast<std::uint64_t>(i);
     const Row row = row_of(batch, i);
-    if (window >= windows_) {
+    if (index >= windows_) {
       pad(row, 0);
       continue;
     }
-    const auto at = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), window) - ends_.begin());
-    const TokenSource& source = *sources_[at];
-    const auto begin = static_cast<std::int64_t>(at > 0 ? window - ends_[at - 1] : window) * seq_len_;
-    const std::int64_t length = std::min(seq_len_, source.size() - begin);
-    const bool next = labels_ == WindowLabels::next_token && begin + length < source.size();
-    fill_row(source, begin, length, next ? length : length - 1, rules_, row);
+    const Window w = window(index);
+    fill_row(*w.source, w.first, w.length, w.targets, rules_, row);
   }
   count_labels(batch);
+}
+
+EvalBatches::Window EvalBatches::window(std::uint64_t index) const {
+  const auto at = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin());
+  const TokenSource& source = *sources_[at];
+  const auto first = static_cast<std::int64_t>(at > 0 ? index - ends_[at - 1] : index) * seq_len_;
+  const std::int64_t length = std::min(seq_len_, source.size() - first);
+  const bool next = labels_ == WindowLabels::next_token && first + length < source.size();
+  return {&source, first, length, next ? length : length - 1};
+}
+
+std::uint64_t EvalBatches::windows_without_label() const {
+  std::uint64_t without = 0;
+  for (std::uint64_t index = 0; index < windows_; ++index) {
+    const Window w = window(index);
+    without += has_label(*w.source, w.first, w.targets, rules_) ? 0U : 1U;
+  }
+  if (without == windows_) refuse_unlabelled(sources_.front()->name(), windows_, seq_len_);
+  return without;
 }
 
 }  // namespace lamina

@@ -137,6 +137,16 @@ std::string Tokenizer::decode_bytes(std::span<const std::int32_t> ids, bool skip
   return concatenate ? text : impl_->decoder.decode(std::move(tokens));
 }
 
+std::int64_t Tokenizer::text_bytes(std::int32_t id) const {
+  const Impl::Token* token = impl_->token(id);
+  if (token == nullptr || token->special) return 0;
+  if (impl_->decoder.concatenates_bytes()) return std::ssize(token->decoded);
+  if (impl_->decoder.waits_for_next(token->decoded)) return 1;  // a byte of a character
+  const std::string before = "a";
+  return std::max<std::int64_t>(
+      0, std::ssize(impl_->decoder.decode({before, token->decoded})) - std::ssize(impl_->decoder.decode({before})));
+}
+
 std::int64_t Tokenizer::vocab_size() const { return static_cast<std::int64_t>(impl_->tokens.size()); }
 
 std::optional<std::int32_t> Tokenizer::id_of(std::string_view token) const { return impl_->id_of(token); }

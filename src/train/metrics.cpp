@@ -22,8 +22,13 @@ std::string metrics_line(const StepResult& result, const StepTimes& times,
                               {"tokens", result.tokens},
                               {"step_s", times.step_s},
                               {"tok_s", times.tok_s}};
+  if (times.step_s > 0) line["labelled_tok_s"] = static_cast<double>(result.tokens) / times.step_s;
   if (result.overlap) line["overlap"] = *result.overlap;
   if (result.skipped) line["skipped"] = true;
+  if (result.no_labels) {
+    line["no_labels"] = true;
+    line["loss_hex"] = nullptr;
+  }
   if (validation) {
     line["val_loss"] = validation->loss;
     line["val_loss_hex"] = fmt::format("{:a}", validation->loss);

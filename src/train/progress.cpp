@@ -25,8 +25,9 @@ std::string speed_text(const StepResult& result, const StepTimes& times) {
 
 std::string progress_text(const StepResult& result, const StepTimes& times, std::int64_t total_steps,
                           const std::string& left, const std::optional<EvaluationResult>& validation) {
-  std::string text = fmt::format("step {}/{}  loss {:.4f}  grad {:.3g}  lr {:.2e}  {}", result.step, total_steps,
-                                 result.loss, result.grad_norm, result.lr, speed_text(result, times));
+  const std::string loss = result.no_labels ? "none" : fmt::format("{:.4f}", result.loss);
+  std::string text = fmt::format("step {}/{}  loss {}  grad {:.3g}  lr {:.2e}  {}", result.step, total_steps, loss,
+                                 result.grad_norm, result.lr, speed_text(result, times));
   if (result.skipped) text += "  skipped";
   if (validation) text += fmt::format("  validation {:.4f}", validation->loss);
   if (!left.empty()) text += "  " + left;

@@ -19,6 +19,7 @@ std::string loss_and_norm(const StepResult& result) {
 }  // namespace
 
 bool leaves_out_update(const TrainSection& train, const StepResult& result) {
+  if (result.no_labels) return true;
   if (std::isfinite(result.loss) && std::isfinite(result.grad_norm)) return false;
   if (train.skip_nonfinite) return true;
   throw mpi::AgreedError(ExitCode::data, one_line(loss_and_norm(result),
@@ -28,7 +29,7 @@ bool leaves_out_update(const TrainSection& train, const StepResult& result) {
 void count_update(const StepResult& result, RunState& state) {
   if (result.skipped) {
     ++state.skipped;
-    ++state.skipped_in_a_row;
+    if (!result.no_labels) ++state.skipped_in_a_row;  // that is no sign of a model that has diverged
   } else {
     ++state.updates;
     state.skipped_in_a_row = 0;
@@ -36,6 +37,11 @@ void count_update(const StepResult& result, RunState& state) {
 }
 
 std::string skip_warning(const StepResult& result, const RunState& state) {
+  if (result.no_labels) {
+    return fmt::format(
+        "step {}: no token has a label: nothing is learned, its update was skipped ({} in the whole run)", result.step,
+        state.skipped);
+  }
   return fmt::format("{}: its update was skipped ({} in a row, {} in the whole run)", loss_and_norm(result),
                      state.skipped_in_a_row, state.skipped);
 }

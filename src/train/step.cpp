@@ -1,6 +1,7 @@
 #include "step_work.hpp"
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -43,7 +44,8 @@ struct StepSums {
 };
 
 double mean_loss(const StepSums& sums) {
-  return sums.tokens > 0 ? sums.loss.value() / static_cast<double>(sums.tokens) : 0.0;
+  return sums.tokens > 0 ? sums.loss.value() / static_cast<double>(sums.tokens)
+                         : std::numeric_limits<double>::quiet_NaN();
 }
 
 // Says in the error of a wait that has ended what the rank was about.
@@ -108,6 +110,7 @@ class StepEngine::Impl {
     result.save_wanted = sums.saves > 0;
     if (context_.world.size() > 1 && sums.communication_ns > 0)
       result.overlap = static_cast<double>(sums.hidden_ns) / static_cast<double>(sums.communication_ns);
+    result.no_labels = sums.tokens == 0 && std::isfinite(scale.norm);  // a diverged model is told as such
     result.skipped = leaves_out_update(context_.config.train, result);
     trace_.update.start = steady_seconds();
     if (!result.skipped) {

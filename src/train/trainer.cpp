@@ -52,8 +52,8 @@ class Trainer {
     write_timeline();
     if (const std::string summary = progress_.summary(); speaks() && !summary.empty()) log_info(summary);
     if (speaks() && state_.skipped > 0)
-      log_warn(fmt::format("{} of {} steps were skipped: their loss or gradient norm was not finite", state_.skipped,
-                           state_.step));
+      log_warn(fmt::format("{} of {} steps were skipped: loss or gradient norm not finite, or no labels",
+                           state_.skipped, state_.step));
     return end;
   }
 

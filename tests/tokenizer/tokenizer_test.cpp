@@ -269,5 +269,19 @@ TEST(Normalizer, stops_text_that_explodes) {
   EXPECT_NO_THROW((void)tokenizer.encode("bcd", false));
 }
 
+TEST(TextBytes, AddUpToTheTextWhereverItIsCut) {
+  const std::string text = "the law \xE2\x82\xAC of\n\xF0\x9F\x98\x80 words, and  more";
+  for (const char* name : {"llama2", "llama3", "gpt2"}) {
+    const Tokenizer tokenizer = Tokenizer::parse(base(name).dump(), {});
+    std::int64_t sum = 0;
+    for (const std::int32_t id : tokenizer.encode(text, false)) sum += tokenizer.text_bytes(id);
+    // Llama 2's puts a space in front.
+    EXPECT_EQ(sum, std::ssize(text) + (name == std::string("llama2") ? 1 : 0)) << name;
+  }
+  EXPECT_EQ(Tokenizer::byte().text_bytes(200), 1) << "half a character is one byte, not a replacement of three";
+  EXPECT_EQ(Tokenizer::byte().text_bytes(256), 0) << "the end of a text is no text";
+  EXPECT_EQ(Tokenizer::byte().text_bytes(5000), 0);
+}
+
 }  // namespace
 }  // namespace lamina

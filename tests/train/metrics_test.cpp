@@ -51,6 +51,30 @@ TEST_F(MetricsTest, ASkippedStepIsMarkedAndStaysJson) {
   EXPECT_EQ(line["grad_norm_hex"], "nan");
 }
 
+TEST_F(MetricsTest, AStepWithoutLabelsHasNoLoss) {
+  StepResult result;
+  result.step = 3;
+  result.loss = std::nan("");
+  result.skipped = result.no_labels = true;
+  const auto line = nlohmann::json::parse(metrics_line(result, {0.5, 1000}, std::nullopt));
+  EXPECT_TRUE(line["loss"].is_null());
+  EXPECT_TRUE(line["loss_hex"].is_null());
+  EXPECT_TRUE(line["skipped"].get<bool>());
+  EXPECT_TRUE(line["no_labels"].get<bool>());
+  EXPECT_EQ(line["tokens"], 0);
+  EXPECT_EQ(line["labelled_tok_s"], 0.0);
+  EXPECT_NE(progress_text(result, {0.5, 1234}, 100, "", std::nullopt).find("loss none"), std::string::npos);
+}
+
+TEST_F(MetricsTest, LabelledTokensASecondStandApart) {
+  StepResult result;
+  result.tokens = 300;
+  const auto line = nlohmann::json::parse(metrics_line(result, {0.5, 1000}, std::nullopt));
+  EXPECT_EQ(line["tok_s"], 1000.0);
+  EXPECT_EQ(line["labelled_tok_s"], 600.0);
+  EXPECT_FALSE(line.contains("no_labels"));
+}
+
 TEST_F(MetricsTest, ResumingDropsLaterAndBrokenLines) {
   {
     std::ofstream out(folder_ / "metrics.jsonl");

@@ -47,6 +47,9 @@ class TrainBatches {
   // Samples [first, first + count) of the run; padding samples are rows of token 0 and no_label. Buffers are reused;
   // nothing is allocated from the second call of a size on.
   void fill(std::uint64_t first, std::int64_t count, TokenBatch& batch) const;
+  // Windows of the mixture that have no label at all: nothing is learned from them. A source without a single label is
+  // a DataError. Reads the loss masks.
+  [[nodiscard]] std::uint64_t windows_without_label() const;
 
  private:
   const TokenMixture* mixture_;
@@ -70,10 +73,19 @@ class EvalBatches {
               WindowLabels labels, std::uint64_t most_windows);
 
   [[nodiscard]] std::uint64_t windows() const { return windows_; }
+  // Windows that have no label at all. If that is all of them: DataError. Reads the loss masks.
+  [[nodiscard]] std::uint64_t windows_without_label() const;
   // Windows [first, first + count); those from windows() on are padding without a label.
   void fill(std::uint64_t first, std::int64_t count, TokenBatch& batch) const;
 
  private:
+  // A window's source, first token, tokens, and how many of them may have a label.
+  struct Window {
+    const TokenSource* source;
+    std::int64_t first, length, targets;
+  };
+  [[nodiscard]] Window window(std::uint64_t index) const;
+
   std::span<const std::unique_ptr<TokenSource>> sources_;
   std::int64_t seq_len_;
   BatchRules rules_;

@@ -74,6 +74,9 @@ class Tokenizer {
   // The bytes of `ids` without replacement: with a tokenizer of pure bytes, exactly what was encoded. Tokenizers that
   // do not concatenate bytes give decode()'s text.
   [[nodiscard]] std::string decode_bytes(std::span<const std::int32_t> ids, bool skip_special_tokens) const;
+  // How many bytes of text the id stands for behind other text: what a measure by bytes counts, wherever a text is cut.
+  // A special token stands for none.
+  [[nodiscard]] std::int64_t text_bytes(std::int32_t id) const;
 
   // Largest id + 1: the smallest vocabulary a model needs. Ids may leave gaps.
   [[nodiscard]] std::int64_t vocab_size() const;

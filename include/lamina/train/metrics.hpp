@@ -16,7 +16,9 @@ struct StepTimes {
   double tok_s = 0;
 };
 
-// What is not finite is null, and "nan" or "inf" in the _hex fields; a step without an update has "skipped":true.
+// What is not finite is null, and "nan" or "inf" in the _hex fields; a step without an update has "skipped":true, and
+// "no_labels":true if that is why: then its loss is null. "tokens" counts the labelled tokens; "tok_s" is of all tokens
+// of the global batch a second, "labelled_tok_s" of the labelled ones.
 // {"step":1,"loss":5.5,"loss_hex":"0x1.6p+2","grad_norm":...,"grad_norm_hex":...,"lr":...,"tokens":...,"step_s":...,"tok_s":...[,"overlap":...][,"val_loss":...]}
 [[nodiscard]] std::string metrics_line(const StepResult& result, const StepTimes& times,
                                        const std::optional<EvaluationResult>& validation);

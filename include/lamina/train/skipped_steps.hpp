@@ -1,5 +1,6 @@
 // Steps whose loss or gradient norm is not finite: the run ends, or with train.skip_nonfinite goes on without their
-// update.
+// update. Steps whose global batch has no label always go on without update: there is no loss to take a gradient of,
+// and weight decay alone would move the weights.
 //
 // Every rank decides alike without asking, because loss and norm come from sums that all ranks hold to the bit: one
 // infinity or NaN on one rank makes them NaN everywhere (base/exact_sum.hpp). A skipped step leaves weights, moments
@@ -29,7 +30,7 @@ void count_update(const StepResult& result, RunState& state);
 // "step 7: loss inf and gradient norm nan: ...", with how often so far.
 [[nodiscard]] std::string skip_warning(const StepResult& result, const RunState& state);
 
-// Throws AgreedError (data) once most_skipped_in_a_row steps in a row were skipped.
+// Throws AgreedError (data) once most_skipped_in_a_row steps in a row were skipped as not finite.
 void refuse_endless_skipping(const RunState& state);
 
 }  // namespace lamina

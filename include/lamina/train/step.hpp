@@ -44,7 +44,7 @@ struct StepWishes {
 
 struct StepResult {
   std::int64_t step = 0;
-  double loss = 0;       // mean over the labelled tokens of the global batch
+  double loss = 0;       // mean over the labelled tokens of the global batch; NaN without any
   double grad_norm = 0;  // of the mean gradient, before clipping
   double clip = 1;       // coefficient applied
   double lr = 0;
@@ -53,7 +53,8 @@ struct StepResult {
   bool save_wanted = false;       // some rank wants a checkpoint
   std::optional<double> overlap;  // part of the communication hidden behind computation, over all ranks; none on one
                                   // rank
-  bool skipped = false;           // loss or norm is not finite: no update (skipped_steps.hpp)
+  bool skipped = false;           // no update (skipped_steps.hpp)
+  bool no_labels = false;         // skipped because no token of the global batch has a label
 };
 
 // References that a trainer's parts share. All outlive it.
@@ -70,7 +71,7 @@ struct TrainContext {
 };
 
 struct EvaluationResult {
-  double loss = 0;
+  double loss = 0;  // NaN without labels
   std::int64_t tokens = 0;
 };
 
@@ -92,8 +93,8 @@ class StepEngine {
   // Runs step `step` (1-based) on global_batch sequences from `first_sample`. `wishes`: this rank's.
   // `update`: the 1-based number of the optimizer's update, below `step` after skipped steps; `step` if left out. When
   // the loss or the norm is not finite, weights and moments stay as they were: with train.skip_nonfinite the result
-  // says `skipped`, else AgreedError (data) is thrown. `load` is called on a thread of the engine's, for one
-  // micro-batch at a time. Collective.
+  // says `skipped`, else AgreedError (data) is thrown. Nor does a step without labels change them. `load` is called on
+  // a thread of the engine's, for one micro-batch at a time. Collective.
   [[nodiscard]] StepResult run(const LoadBatch& load, std::int64_t step, std::uint64_t first_sample, StepWishes wishes,
                                std::optional<std::int64_t> update = {});
 
