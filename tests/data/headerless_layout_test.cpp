@@ -104,7 +104,7 @@ TEST(HeaderlessLayout, TheRulesReachTheFiles) {
   const ScratchFolder folder;
   const auto path = folder.write_values("a.bin", some_ids<std::uint32_t>(4000, 32000));
   EXPECT_THAT(error_of([&] { static_cast<void>(open_token_source(path, nullptr)); }), HasSubstr("a.bin: the width"));
-  const auto source = open_token_source(path, nullptr, wide);
+  const auto source = open_token_source(path, {nullptr, wide});
   EXPECT_EQ(source->size(), 4000);
   EXPECT_EQ(source->format(), "uint32 tokens");
 }
