@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <lamina/base/error.hpp>
+#include <lamina/base/json.hpp>
 
 #include <fmt/format.h>
 
@@ -58,9 +59,11 @@ std::string role_named(const std::string& from, const std::string& here) {
 }
 
 Json parse_inner(const std::string& text, const std::string& what) {
-  Json value = Json::parse(text, nullptr, false);
-  if (value.is_discarded()) refuse(fmt::format("{} is not JSON", what), "as a text it holds JSON");
-  return value;
+  try {
+    return parse_ordered_json(text);
+  } catch (const JsonFault& fault) {
+    refuse(fmt::format("{} is not JSON", what), fault.what());
+  }
 }
 
 // {"from": "function_call", "value": "{\"name\": ..., \"arguments\": ...}"}, or a list of such.

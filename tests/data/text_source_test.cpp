@@ -119,6 +119,7 @@ TEST(Conversation, WhatWouldBeLostIsRefused) {
   EXPECT_THAT(beside(R"("chat_template_kwargs": {"enable_thinking": false})"),
               HasSubstr("'enable_thinking' would be lost"));
   EXPECT_EQ(beside(R"("tools": [], "documents": null, "id": 7)"), "no error");
+  EXPECT_THAT(beside(R"("tools": "[{\"a\": 1, \"a\": 2}]")"), HasSubstr("'tools' is not JSON"));
   const auto in_message = [&](const std::string& more) {
     return refusal(with, (R"({"messages": [{"role": "assistant", "content": "a", )" + more + "}]}").c_str());
   };
