@@ -4,6 +4,7 @@
 #include "run_end.hpp"
 #include "run_folder.hpp"
 #include "run_inputs.hpp"
+#include "run_start.hpp"
 #include "stop_signals.hpp"
 #include "terminal.hpp"
 
@@ -27,7 +28,6 @@
 #include <lamina/mpi/pulse.hpp>
 #include <lamina/shard/weight_store.hpp>
 #include <lamina/topology/discover.hpp>
-#include <lamina/train/initialise.hpp>
 #include <lamina/train/step_plan.hpp>
 #include <lamina/train/trainer.hpp>
 #include <lamina/train/training_loss.hpp>
@@ -52,7 +52,9 @@ class TrainRun {
     read_inputs();
     const Topology topology = find_topology();
     build_engine(topology);
-    RunState state = start_state();
+    std::optional<RunState> start = start_run({world_, config_, *plan_, *store_, *checkpointer_, *data_}, folder_);
+    if (!start) return ExitCode::ok;
+    RunState& state = *start;
     note_stop_signals(speaks());
     StopWish stop_wish(speaks(), seconds_before_kill(environment_variable));
     const TrainContext context{config_, *plan_,       world_,           *backend_.ops, *runner_,
@@ -92,7 +94,7 @@ class TrainRun {
       *identity = world_.broadcast(*identity, 0, "what the data are");
     world_.agree(
         [&] {
-          if (speaks()) prepare_run_folder(config_);
+          if (speaks()) folder_.emplace(config_.run.dir, environment_variable);
         },
         "the run folder");
   }
@@ -167,44 +169,9 @@ class TrainRun {
     }
   }
 
-  // A checkpoint's state, or fresh weights.
-  RunState start_state() {
-    std::string chosen;
-    world_.agree(
-        [&] {
-          if (!speaks()) return;
-          std::vector<std::string> notes;
-          chosen = choose_checkpoint(config_.run.dir, config_.run.resume, notes).string();
-          for (const std::string& note : notes) log_warn(note);
-        },
-        "the choice of a checkpoint");
-    chosen = world_.broadcast(chosen, 0, "the choice of a checkpoint");
-    if (!chosen.empty()) {
-      const SlowNotice notice("loading " + chosen);
-      const RunState state = checkpointer_->load(chosen);
-      data_->begin_anew(state.data_restarts);
-      if (speaks()) log_info(fmt::format("resumed from {} at step {}", chosen, state.step));
-      return state;
-    }
-    const SlowNotice notice("making the first weights");
-    world_.agree(
-        [&] {
-          if (config_.model.init == ModelInit::random) {
-            initialise_randomly(*plan_, config_.run.seed, *store_);
-          } else {
-            initialise_from_pretrained(config_.model.path, *plan_, *store_);
-          }
-        },
-        "the first weights");
-    publish_all(*store_);
-    if (speaks())
-      log_info(config_.model.init == ModelInit::random ? "fresh start: random weights"
-                                                       : "fresh start: pretrained weights");
-    return {};
-  }
-
   const mpi::Communicator& world_;
   RunConfig config_;
+  std::optional<RunFolder> folder_;  // of rank 0; locked until everything else is gone
   std::optional<ModelPlan> plan_;
   RunIdentity identity_;
   std::vector<SideFile> side_files_;

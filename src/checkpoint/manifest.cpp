@@ -9,6 +9,7 @@
 #include <lamina/base/file.hpp>
 #include <lamina/base/hash.hpp>
 #include <lamina/checkpoint/manifest.hpp>
+#include <lamina/checkpoint/proof.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -151,6 +152,7 @@ ShardFileRecord file_from_json(const json& object) {
 
 void read_values(const json& object, Manifest& manifest) {
   manifest.sequence = integer<std::uint64_t>(object, "sequence");
+  if (object.contains("run_id")) manifest.run_id = text(object, "run_id");
   manifest.step = integer<std::int64_t>(object, "step");
   manifest.tokens_seen = integer<std::uint64_t>(object, "tokens_seen");
   manifest.world_size = integer<std::int64_t>(object, "world_size");
@@ -237,6 +239,7 @@ std::string to_json(const Manifest& manifest) {
   json object = {{"format", format_name},
                  {"version", manifest.version},
                  {"sequence", manifest.sequence},
+                 {"run_id", manifest.run_id},
                  {"step", manifest.step},
                  {"tokens_seen", manifest.tokens_seen},
                  {"world_size", manifest.world_size},
@@ -272,9 +275,9 @@ Manifest parse_manifest(const std::string& content, const std::string& where) {
     json object = json::parse(content);
     manifest = from_json(object);
   } catch (const json::exception& error) {
-    throw CheckpointError(one_line(fmt::format("cannot use {}", where), error.what(), "take another checkpoint"));
+    throw CheckpointError(one_line(fmt::format("cannot use {}", where), error.what(), take_another));
   } catch (const DataError& error) {
-    throw CheckpointError(one_line(fmt::format("cannot use {}", where), error.what(), "take another checkpoint"));
+    throw CheckpointError(one_line(fmt::format("cannot use {}", where), error.what(), take_another));
   }
   check_manifest(manifest, where);
   return manifest;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <lamina/base/error.hpp>
+#include <lamina/checkpoint/proof.hpp>
 
 #include <fmt/format.h>
 
@@ -32,7 +33,7 @@ class ManifestCheck {
  private:
   void refuse_if(bool wrong, std::string_view why) const {
     if (!wrong) return;
-    throw CheckpointError(one_line(fmt::format("cannot use {}", where_), why, "take another checkpoint"));
+    throw CheckpointError(one_line(fmt::format("cannot use {}", where_), why, take_another));
   }
 
   void check_names() const {

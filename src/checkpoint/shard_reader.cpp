@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include <lamina/base/check.hpp>
+#include <lamina/checkpoint/proof.hpp>
 #include <lamina/checkpoint/shard_reader.hpp>
 #include <lamina/hdf5/file.hpp>
 
@@ -118,10 +119,9 @@ struct ShardReader::State {
     hdf5::Dataset result = file(index).open_group(manifest.units[slice.unit].name).open_dataset(name_of(kind));
     const std::int64_t expected = places_of(slice.unit, slice.range, kind).length();
     if (result.elements() != expected) {
-      throw CheckpointError(
-          one_line(fmt::format("cannot use {}", result.place()),
-                   fmt::format("it holds {} elements and the manifest says {}", result.elements(), expected),
-                   "take another checkpoint"));
+      throw CheckpointError(one_line(
+          fmt::format("cannot use {}", result.place()),
+          fmt::format("it holds {} elements and the manifest says {}", result.elements(), expected), take_another));
     }
     return result;
   }
@@ -164,8 +164,7 @@ struct ShardReader::State {
     const hdf5::Dataset values = dataset(index, slice, kind);
     if (dataset_checksum(values, staging) == checksum_of(slice, kind)) return;
     throw CheckpointError(one_line(fmt::format("cannot use {}", values.place()),
-                                   "its checksum does not match the manifest, so its data is damaged",
-                                   "take another checkpoint"));
+                                   "its checksum does not match the manifest, so its data is damaged", take_another));
   }
 
   void verify_file(std::size_t index) {
@@ -184,7 +183,7 @@ struct ShardReader::State {
       if (file_checksum(folder / record.name) == record.checksum) continue;
       throw CheckpointError(one_line(fmt::format("cannot use {}", (folder / record.name).string()),
                                      "its checksum does not match the manifest, so it was changed or damaged",
-                                     "take another checkpoint"));
+                                     take_another));
     }
   }
 
@@ -193,7 +192,7 @@ struct ShardReader::State {
     if (bytes == expected) return;
     throw CheckpointError(one_line(fmt::format("cannot use {}", (folder / name).string()),
                                    fmt::format("it has {} bytes and the manifest says {}", bytes, expected),
-                                   "take another checkpoint"));
+                                   take_another));
   }
 };
 

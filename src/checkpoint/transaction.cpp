@@ -1,4 +1,5 @@
 #include "staging.hpp"
+#include "step_folders.hpp"
 
 #include <chrono>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <lamina/base/log.hpp>
 #include <lamina/checkpoint/catalog.hpp>
 #include <lamina/checkpoint/transaction.hpp>
+#include <lamina/checkpoint/upkeep.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -69,17 +71,19 @@ std::string CheckpointTransaction::make_id() {
                      std::random_device{}());
 }
 
-CheckpointTransaction::CheckpointTransaction(fs::path run_folder, std::int64_t step, std::string id)
-    : run_(std::move(run_folder)), step_(step), id_(std::move(id)) {
-  require(step_ >= 0 && !id_.empty() && id_.find('/') == std::string::npos, "CheckpointTransaction: a step and an id");
-  temporary_ = run_ / (checkpoint_name(step_) + ".tmp-" + id_);
+CheckpointTransaction::CheckpointTransaction(fs::path run_folder, std::int64_t step, std::string run_id,
+                                             const std::string& id)
+    : run_(std::move(run_folder)), step_(step), run_id_(std::move(run_id)), mark_(run_id_ + "." + id) {
+  require(step_ >= 0 && !run_id_.empty() && !id.empty() && mark_.find('/') == std::string::npos,
+          "CheckpointTransaction: a step, a run and an id");
+  temporary_ = run_ / fmt::format("{}{}{}", checkpoint_name(step_), temporary_mark, mark_);
   final_ = run_ / checkpoint_name(step_);
 }
 
 void CheckpointTransaction::begin() {
   with_checkpoint_errors(temporary_, [&] {
     fs::create_directories(run_);
-    clean_leftovers(run_);
+    clean_leftovers(run_, run_id_);
     if (!fs::create_directory(temporary_)) throw fs::filesystem_error("", std::make_error_code(std::errc::file_exists));
   });
 }
@@ -97,13 +101,31 @@ void CheckpointTransaction::write_side_files(Manifest& manifest, std::span<const
   }
 }
 
-// The old version of this step, if there is one, keeps a findable name until the new one has taken its place.
-void CheckpointTransaction::put_in_place() const {
-  const fs::path replaced = final_.string() + ".replaced-" + id_;
-  const bool again = fs::exists(final_);
-  if (again) fs::rename(final_, replaced);
+// This run's old version of the step, if there is one, keeps a findable name until the new one has taken its place.
+void CheckpointTransaction::make_way() const {
+  if (!fs::exists(fs::symlink_status(final_))) return;
+  const CatalogEntry there = examine_checkpoint(final_);
+  if (there.complete && there.run_id == run_id_) {
+    fs::rename(final_, fmt::format("{}{}{}", final_.string(), replaced_mark, mark_));
+  } else {
+    set_aside(final_, there.complete ? "it is a checkpoint of another run" : there.reason);
+  }
+}
+
+// Whether the new name is known to be on the disk.
+bool CheckpointTransaction::put_in_place() const {
+  make_way();
   fs::rename(temporary_, final_);
-  sync_path(run_);
+  try {
+    sync_path(run_);
+    return true;
+  } catch (const std::system_error& error) {
+    log_warn(
+        fmt::format("{} is complete, but {} could not be synced ({}): after a power failure it may be missing; older "
+                    "checkpoints are kept",
+                    final_.string(), run_.string(), error.code().message()));
+    return false;
+  }
 }
 
 // The checkpoint is safe: nothing here may fail the save. On a disk that is now full, pruning makes the room that
@@ -122,13 +144,15 @@ void CheckpointTransaction::tidy_up(std::int64_t keep) const {
     write_file_atomically(run_ / "latest", final_.filename().string() + "\n", ExitCode::checkpoint);
   };
   const bool pointed = attempt(point_to_it, false);
-  attempt([&] { prune_checkpoints(run_, keep, final_); }, true);
+  attempt([&] { prune_checkpoints(run_, run_id_, keep, final_); }, true);
   if (!pointed) attempt(point_to_it, true);
 }
 
 fs::path CheckpointTransaction::commit(Manifest manifest, std::span<const SideFile> side_files, std::int64_t keep) {
+  bool on_disk = false;
   with_checkpoint_errors(temporary_, [&] {
     manifest.step = step_;
+    manifest.run_id = run_id_;
     manifest.sequence = next_sequence(run_);
     check_files(temporary_, manifest);
     write_side_files(manifest, side_files);
@@ -136,9 +160,9 @@ fs::path CheckpointTransaction::commit(Manifest manifest, std::span<const SideFi
     static_cast<void>(
         parse_manifest(text, (temporary_ / Manifest::file_name).string()));  // what nobody can read is no checkpoint
     write_file_atomically(temporary_ / Manifest::file_name, text, ExitCode::checkpoint);
-    put_in_place();
+    on_disk = put_in_place();
   });
-  tidy_up(keep);
+  if (on_disk) tidy_up(keep);
   return final_;
 }
 

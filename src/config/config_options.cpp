@@ -30,8 +30,12 @@ void add_run(Options& out) {
   out.push_back(
       seed_option("run", "seed", "seed of random weights and of the order of the data", in(&RunSection::seed)));
   out.push_back(text_option("run", "resume", "auto|never|CHECKPOINT",
-                            "auto: go on from the newest complete checkpoint in dir if there is one",
+                            "auto: go on from the newest intact checkpoint in dir if there is one; never: begin anew",
                             in(&RunSection::resume)));
+  out.push_back(switch_option("run", "overwrite",
+                              "with resume = never: moves what dir holds of an earlier run to dir/aside and begins "
+                              "anew, at each start",
+                              in(&RunSection::overwrite)));
   out.push_back(text_option("run", "allow_drift", "KEY[, KEY ...]",
                             "settings that may differ from those of the checkpoint although they decide which samples "
                             "come when or what a loss means: run.seed, data.train, ...; empty: none",

@@ -37,6 +37,10 @@ void check_presence(Problems& problems, const RunConfig& config, NeedsData needs
                   "set run.dir to a folder");
   problems.unless(!config.run.resume.empty(), "run.resume is empty", "it must be auto, never or a checkpoint",
                   "set run.resume to auto");
+  problems.unless(!config.run.overwrite || config.run.resume == "never",
+                  fmt::format("run.overwrite is yes but run.resume is {}", config.run.resume),
+                  "a run that goes on overwrites nothing",
+                  "set run.resume to never to begin anew, or leave run.overwrite out");
   problems.unless(!config.model.path.empty(), "model.path is empty", "the run needs a model",
                   "set model.path to a Hugging Face folder");
   problems.unless(needs_data == NeedsData::no || !config.data.train.empty(), "data.train is empty",

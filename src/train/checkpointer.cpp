@@ -1,15 +1,17 @@
 #include "record_text.hpp"
 
+#include <optional>
 #include <utility>
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/log.hpp>
-#include <lamina/checkpoint/catalog.hpp>
+#include <lamina/checkpoint/proof.hpp>
 #include <lamina/checkpoint/shard_writer.hpp>
 #include <lamina/config/command_line.hpp>
 #include <lamina/optim/optimizer.hpp>
 #include <lamina/train/checkpointer.hpp>
 #include <lamina/train/initialise.hpp>
+#include <lamina/train/start_choice.hpp>
 
 #include <fmt/format.h>
 
@@ -128,10 +130,11 @@ Manifest Checkpointer::make_manifest(const RunState& state, std::vector<ShardFil
   return manifest;
 }
 
-std::filesystem::path Checkpointer::save(const RunState& state) const {
+std::filesystem::path Checkpointer::save(const RunState& state) {
   const bool speaks = world_.rank() == 0;
   const std::string id = world_.broadcast(speaks ? CheckpointTransaction::make_id() : "", 0, "the checkpoint's id");
-  CheckpointTransaction transaction(config_.run.dir, state.step, id);
+  if (run_id_.empty()) run_id_ = id;
+  CheckpointTransaction transaction(config_.run.dir, state.step, run_id_, id);
   std::filesystem::path folder;
   try {
     world_.agree(
@@ -196,38 +199,73 @@ RunState Checkpointer::state_after(const Manifest& saved, const RunDrift& drift)
   return state;
 }
 
-RunState Checkpointer::load(const std::filesystem::path& checkpoint) {
-  RunState state;
-  world_.agree(
-      [&] {
-        ShardReader reader(checkpoint);
-        std::vector<UnitSpec> units;
-        for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) units.push_back(store_.layout(unit).unit());
-        reader.check_units(units);
-        check_optimizer(reader, config_.optim);
-        check_second_moments(reader, store_);
-        check_average(reader, config_.optim);
-        const RunDrift drift = compare_runs(reader.manifest(), reader.folder().string(), config_, identity_);
-        const FileShare share = file_share(reader.manifest().files.size(), world_.rank(), world_.size());
-        reader.verify_files(share.first, share.count);
-        read_shards(reader);
-        state = state_after(reader.manifest(), drift);
-        state.last_checkpoint = checkpoint;
-      },
-      "the loading of the checkpoint");
-  publish_all(store_);
-  return state;
+RunDrift Checkpointer::check(const ShardReader& reader) const {
+  std::vector<UnitSpec> units;
+  for (std::size_t unit = 0; unit < store_.unit_count(); ++unit) units.push_back(store_.layout(unit).unit());
+  reader.check_units(units);
+  check_optimizer(reader, config_.optim);
+  check_second_moments(reader, store_);
+  check_average(reader, config_.optim);
+  return compare_runs(reader.manifest(), reader.folder().string(), config_, identity_);
 }
 
-std::filesystem::path choose_checkpoint(const std::filesystem::path& run_folder, const std::string& resume,
-                                        std::vector<std::string>& notes) {
-  if (resume == "auto") return newest_checkpoint(run_folder, &notes).value_or(std::filesystem::path());
-  if (resume != "never") return resolve_checkpoint(resume);
-  if (newest_checkpoint(run_folder)) {
-    throw UsageError(one_line(fmt::format("{} already holds checkpoints and run.resume is never", run_folder.string()),
-                              "a fresh start would overwrite them", "choose another run.dir, or run.resume = auto"));
+// What is wrong with the checkpoint's content, the same on every rank; empty when all of it is proved. Each rank reads
+// its share of the files.
+std::string Checkpointer::damage_of(ShardReader& reader) const {
+  try {
+    world_.agree(
+        [&] {
+          const FileShare share = file_share(reader.manifest().files.size(), world_.rank(), world_.size());
+          reader.verify_files(share.first, share.count);
+        },
+        "the proving of the checkpoint");
+    return {};
+  } catch (const mpi::AgreedError& error) {
+    if (error.code() != ExitCode::checkpoint) throw;
+    return reason_of(error);
   }
-  return {};
 }
+
+Checkpointer::Loaded Checkpointer::load_first_intact(const std::vector<std::filesystem::path>& candidates) {
+  Loaded loaded;
+  for (const std::filesystem::path& folder : candidates) {
+    std::optional<ShardReader> reader;
+    RunDrift drift;
+    world_.agree(
+        [&] {
+          reader.emplace(folder);
+          drift = check(*reader);
+        },
+        "the checkpoint's manifest");
+    if (std::string damage = damage_of(*reader); !damage.empty()) {
+      CatalogEntry entry;
+      entry.folder = folder;
+      entry.step = reader->manifest().step;
+      entry.reason = std::move(damage);
+      loaded.damaged.push_back(std::move(entry));
+      continue;
+    }
+    world_.agree(
+        [&] {
+          read_shards(*reader);
+          loaded.state = state_after(reader->manifest(), drift);
+          loaded.state.last_checkpoint = folder;
+        },
+        "the loading of the checkpoint");
+    run_id_ = reader->manifest().run_id;
+    publish_all(store_);
+    return loaded;
+  }
+  world_.agree(
+      [&] {
+        if (config_.run.resume != "auto" && loaded.damaged.size() == 1)
+          throw CheckpointError(one_line(loaded.damaged.front().reason, "", take_another));
+        throw_none_usable(config_.run.dir, loaded.damaged, how_to_begin_anew);
+      },
+      "the choice of a checkpoint");
+  return loaded;
+}
+
+RunState Checkpointer::load(const std::filesystem::path& checkpoint) { return load_first_intact({checkpoint}).state; }
 
 }  // namespace lamina

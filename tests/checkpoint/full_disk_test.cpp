@@ -21,6 +21,8 @@ namespace lamina {
 namespace {
 
 namespace fs = std::filesystem;
+using test::newest_checkpoint;
+using test::resolve_checkpoint;
 using test::save_sample;
 
 constexpr int not_permitted = 77;

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include <lamina/base/hash.hpp>
+#include <lamina/checkpoint/catalog.hpp>
 #include <lamina/checkpoint/transaction.hpp>
 
 namespace lamina::test {
@@ -92,9 +93,19 @@ ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int
   return write_shard_file(folder, rank, units, slices);
 }
 
+std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& run) {
+  const std::vector<CatalogEntry> entries = list_checkpoints(run);
+  if (entries.empty() || !entries.front().complete) return std::nullopt;
+  return entries.front().folder;
+}
+
+std::filesystem::path resolve_checkpoint(const std::filesystem::path& path) {
+  return checkpoint_candidates(path).complete.front().folder;
+}
+
 std::filesystem::path save_sample(const std::filesystem::path& run, std::int64_t step, std::int64_t world,
-                                  std::int64_t keep, const SampleModel& model) {
-  CheckpointTransaction transaction(run, step, CheckpointTransaction::make_id());
+                                  std::int64_t keep, const SampleModel& model, const std::string& run_id) {
+  CheckpointTransaction transaction(run, step, run_id, CheckpointTransaction::make_id());
   transaction.begin();
   Manifest manifest = sample_manifest(world, model);
   for (std::int64_t rank = 0; rank < world; ++rank) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,18 @@ inline constexpr std::int64_t sample_alignment = 3;
 ShardFileRecord write_sample_shard(const std::filesystem::path& folder, std::int64_t rank, std::int64_t world,
                                    const SampleModel& model = {});
 
+// The run that save_sample speaks for.
+inline constexpr const char* sample_run = "5a3-1";
+
+// The newest checkpoint that looks complete; nothing if there is none.
+[[nodiscard]] std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& run);
+// What a user means by `path`.
+[[nodiscard]] std::filesystem::path resolve_checkpoint(const std::filesystem::path& path);
+
 // Saves a whole checkpoint as `world` ranks would; returns its folder.
 std::filesystem::path save_sample(const std::filesystem::path& run, std::int64_t step, std::int64_t world,
-                                  std::int64_t keep = 0, const SampleModel& model = {});
+                                  std::int64_t keep = 0, const SampleModel& model = {},
+                                  const std::string& run_id = sample_run);
 
 // What() of the error of type E that `work` throws; fails the comparison with a plain text otherwise.
 template <typename E>

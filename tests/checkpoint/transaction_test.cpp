@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::message_of;
+using test::newest_checkpoint;
+using test::resolve_checkpoint;
 using test::save_sample;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -88,7 +90,8 @@ TEST_F(Transaction, DyingBetweenTheTwoRenamesLosesNothing) {
 
 TEST_F(Transaction, IgnoresAndRemovesWhatDiedBefore) {
   save_sample(run_, 100, 2);
-  fs::copy(run_ / "step_00000100", run_ / "step_00000200.tmp-dead", fs::copy_options::recursive);
+  const std::string left = std::string("step_00000200.tmp-") + test::sample_run + ".dead";
+  fs::copy(run_ / "step_00000100", run_ / left, fs::copy_options::recursive);
   EXPECT_EQ(newest_checkpoint(run_), run_ / "step_00000100");
   EXPECT_EQ(list_checkpoints(run_).size(), 1u);
   save_sample(run_, 300, 2);
@@ -105,8 +108,9 @@ TEST_F(Transaction, SkipsIncompleteOnesAndSaysWhy) {
   fs::resize_file(run_ / "step_00000300" / "rank_00000.h5", 100);
   fs::remove(run_ / "step_00000400" / "manifest.json");
   fs::resize_file(run_ / "step_00000500" / "manifest.json", 100);
+  EXPECT_EQ(newest_checkpoint(run_), run_ / "step_00000100");
   std::vector<std::string> skipped;
-  EXPECT_EQ(newest_checkpoint(run_, &skipped), run_ / "step_00000100");
+  for (const CatalogEntry& entry : candidates_in(run_).others) skipped.push_back(entry.reason);
   EXPECT_THAT(skipped, testing::UnorderedElementsAre(HasSubstr("rank_00001.h5 cannot be used"),
                                                      HasSubstr("rank_00000.h5 has 100 bytes"), HasSubstr("no manifest"),
                                                      HasSubstr("cannot use")));
@@ -129,7 +133,7 @@ TEST_F(Transaction, NamesTheReasonsWhenNothingIsUsable) {
 
 TEST_F(Transaction, AbandonLeavesTheOthersAlone) {
   save_sample(run_, 100, 1);
-  CheckpointTransaction transaction(run_, 200, "id");
+  CheckpointTransaction transaction(run_, 200, test::sample_run, "id");
   transaction.begin();
   test::write_sample_shard(transaction.folder(), 0, 1);
   transaction.abandon();
@@ -137,7 +141,7 @@ TEST_F(Transaction, AbandonLeavesTheOthersAlone) {
 }
 
 TEST_F(Transaction, RefusesToCommitWithoutAFile) {
-  CheckpointTransaction transaction(run_, 200, "id");
+  CheckpointTransaction transaction(run_, 200, test::sample_run, "id");
   transaction.begin();
   Manifest manifest = test::sample_manifest(1);
   manifest.files = {test::write_sample_shard(transaction.folder(), 0, 1)};
@@ -149,7 +153,7 @@ TEST_F(Transaction, RefusesToCommitWithoutAFile) {
 TEST_F(Transaction, RefusesAFolderThatCannotBeWritten) {
   fs::create_directories(run_);
   std::ofstream(run_ / "file") << "x";
-  CheckpointTransaction transaction(run_ / "file" / "run", 1, "id");
+  CheckpointTransaction transaction(run_ / "file" / "run", 1, test::sample_run, "id");
   EXPECT_THAT(message_of<CheckpointError>([&] { transaction.begin(); }), HasSubstr("Not a directory"));
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include <lamina/train/checkpointer.hpp>
+#include <lamina/train/start_choice.hpp>
 #include <lamina/train/trainer.hpp>
 
 #include <gtest/gtest.h>
@@ -58,7 +59,7 @@ TEST(Checkpointing, ContinuingIsAsIfNothingHadHappened) {
     {
       TrainingWorld training(world(), small_model("tied"), config_in(folder, save_strategy));
       go_on(training, 0, 8, record);
-      const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
+      Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
       saved = checkpointer.save({8, 96, 123});
       saved = world().broadcast(saved.string(), 0, "the checkpoint");
     }
@@ -135,7 +136,7 @@ TEST(Checkpointing, AnotherRunIsRefusedUnlessAllowed) {
   RunConfig config = config_in(folder, Strategy::full);
   config.data.last_batch = LastBatch::pad;
   TrainingWorld training(world(), small_model("tied"), config);
-  const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
+  Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
   const std::string saved = world().broadcast(checkpointer.save({1, 12, 0}).string(), 0, "it");
   const auto going_on = [&](const std::function<void(RunConfig&)>& change) {
     return go_on_from(saved, config, change);
@@ -176,9 +177,9 @@ TEST(Checkpointing, TheTrainerSavesStopsAndKeeps) {
   EXPECT_TRUE(std::filesystem::exists(folder / "step_00000007" / "manifest.json"));
   EXPECT_TRUE(std::filesystem::exists(folder / "step_00000006"));
   EXPECT_FALSE(std::filesystem::exists(folder / "step_00000004"));
-  std::vector<std::string> notes;
-  EXPECT_EQ(choose_checkpoint(folder, "auto", notes).filename(), "step_00000007");
-  EXPECT_THROW(static_cast<void>(choose_checkpoint(folder, "never", notes)), UsageError);
+  EXPECT_EQ(choose_start(config.run).candidates.front().filename(), "step_00000007");
+  config.run.resume = "never";
+  EXPECT_THROW(static_cast<void>(choose_start(config.run)), UsageError);
   // One rank's wish stops all.
   training.config().train.stop_at = 0;
   const bool wish = world().rank() == world().size() - 1;

@@ -207,7 +207,7 @@ class MuonResuming : public testing::Test {
   std::string save(const ModelPlan& plan, const OptimSection& optim, std::int64_t count) {
     TrainingWorld training(world(), plan, config(optim, Strategy::full));
     static_cast<void>(run_training(training, count));
-    const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
+    Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
     const auto next = static_cast<std::uint64_t>(count * training.config().train.global_batch);
     return world().broadcast(checkpointer.save({count, next, 1}).string(), 0, "the checkpoint");
   }

@@ -194,7 +194,7 @@ class Resuming : public testing::Test {
   std::string save(const OptimSection& optim, std::int64_t count, RunRecord& record) {
     TrainingWorld training(world(), small_model("tied"), config(optim, Strategy::full));
     record = run_training(training, count);
-    const Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
+    Checkpointer checkpointer(world(), training.store(), training.config(), {"{}", "", "", ""}, {});
     const auto next = static_cast<std::uint64_t>(count * training.config().train.global_batch);
     return world().broadcast(checkpointer.save({count, next, 1}).string(), 0, "the checkpoint");
   }

@@ -12,6 +12,7 @@
 
 #include <lamina/train/initialise.hpp>
 #include <lamina/train/skipped_steps.hpp>
+#include <lamina/train/start_choice.hpp>
 #include <lamina/train/trainer.hpp>
 
 #include <gtest/gtest.h>
@@ -196,8 +197,8 @@ class SkippingTrainer : public ::testing::Test {
   TrainEnd run(const std::function<bool(std::int64_t step)>& spoiled) {
     training_ = std::make_unique<TrainingWorld>(world(), small_model("untied"), config_);
     Checkpointer checkpointer(world(), training_->store(), training_->config(), {"{}", "", "", ""}, {});
-    std::vector<std::string> notes;
-    std::string chosen = choose_checkpoint(folder_.path(), "auto", notes).string();
+    const StartChoice choice = choose_start(config_.run);
+    std::string chosen = choice.candidates.empty() ? "" : choice.candidates.front().string();
     chosen = world().broadcast(chosen, 0, "the checkpoint");
     state_ = chosen.empty() ? RunState() : checkpointer.load(chosen);
     resumed_ = state_;

@@ -15,8 +15,7 @@ int main(int argc, char** argv) {
   ArgumentParser parser(program, "Joins the shards of a checkpoint into one Hugging Face folder, verified and atomic.");
   parser.example("lamina-consolidate runs/first runs/first/model");
   parser.example("lamina-consolidate runs/first/step_00002000 out --dtype bf16 --max-shard-size 2GB");
-  parser.positional("CHECKPOINT", checkpoint,
-                    "a checkpoint, or a run folder (its newest complete checkpoint is taken)");
+  parser.positional("CHECKPOINT", checkpoint, "a checkpoint, or a run folder (its newest intact checkpoint is taken)");
   parser.positional("OUT", out, "the folder to make; must not exist, or be empty");
   parser.choice("weights", weights, {"trained", "ema"},
                 "the weights as trained, or their moving average (of runs with optim.ema_decay)");

@@ -7,8 +7,7 @@
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/file.hpp>
-#include <lamina/checkpoint/catalog.hpp>
-#include <lamina/checkpoint/shard_reader.hpp>
+#include <lamina/checkpoint/proof.hpp>
 #include <lamina/checkpoint/transaction.hpp>
 #include <lamina/model/model_plan.hpp>
 
@@ -48,10 +47,19 @@ class StagedFolder {
     fs::remove_all(staged_, ignored);
   }
   [[nodiscard]] const fs::path& path() const { return staged_; }
-  void put_in_place() {
+  // Returns what is to be said although the folder is complete, or nothing.
+  [[nodiscard]] std::string put_in_place() {
     sync_path(staged_);
     fs::rename(staged_, target_);
-    sync_path(target_.has_parent_path() ? target_.parent_path() : fs::path("."));
+    try {
+      sync_path(target_.has_parent_path() ? target_.parent_path() : fs::path("."));
+    } catch (const std::system_error& error) {
+      return fmt::format(
+          "{} is complete, but its folder could not be synced ({}): after a power failure it may be "
+          "missing",
+          target_.string(), error.code().message());
+    }
+    return {};
   }
 
  private:
@@ -60,30 +68,31 @@ class StagedFolder {
 
 class Merge {
  public:
-  explicit Merge(const ConsolidateRequest& request)
-      : request_(request), reader_(resolve_checkpoint(request.checkpoint)) {}
+  explicit Merge(const ConsolidateRequest& request) : Merge(request, prove_checkpoint(request.checkpoint)) {}
 
   ConsolidateReport run() {
-    const fs::path out = without_slash(request_.out);
-    check_out(out);
     check_model();
     if (request_.optimizer && !reader_.has(StateKind::exp_avg)) {
       throw CheckpointError(one_line(fmt::format("cannot export the optimizer of {}", reader_.folder().string()),
                                      "it was saved without optimizer state", "leave out --optimizer"));
     }
     if (request_.weights == ExportedWeights::ema) refuse_without_average(reader_);
-    reader_.verify_all();
-    StagedFolder staged(out);
+    StagedFolder staged(without_slash(request_.out));
     write_weights(staged.path());
     if (request_.optimizer) write_optimizer(staged.path());
     write_side_files(staged.path());
-    staged.put_in_place();
+    if (const std::string warning = staged.put_in_place(); !warning.empty()) report_.warnings.push_back(warning);
     report_.checkpoint = reader_.folder();
     report_.step = manifest().step;
     return std::move(report_);
   }
 
  private:
+  Merge(const ConsolidateRequest& request, ProvedCheckpoint proved)
+      : request_(request), reader_(std::move(proved.reader)) {
+    report_.warnings = std::move(proved.skipped);
+  }
+
   [[nodiscard]] const Manifest& manifest() const { return reader_.manifest(); }
 
   // What is exported must be what config.json describes: transformers will look for exactly that.
@@ -151,6 +160,7 @@ class Merge {
 
 ConsolidateReport consolidate(const ConsolidateRequest& request) {
   try {
+    check_out(without_slash(request.out));
     return Merge(request).run();
   } catch (const std::system_error& error) {
     throw CheckpointError(one_line(fmt::format("cannot write {}", request.out.string()), error.code().message(),

@@ -34,8 +34,9 @@ struct ConsolidateReport {
   std::vector<std::string> warnings;
 };
 
-// Proves the checkpoint's checksums, checks its tensors against config.json both ways, writes OUT.tmp-ID, fsyncs and
-// renames it to OUT. On any failure OUT is as it was. Throws UsageError (OUT is in use), CheckpointError, DataError.
+// Proves checksums (of a run folder the newest intact checkpoint is taken), checks its tensors against config.json both
+// ways, writes OUT.tmp-ID, fsyncs and renames it to OUT. On any failure OUT is as it was. Throws UsageError (OUT is in
+// use), CheckpointError, DataError.
 [[nodiscard]] ConsolidateReport consolidate(const ConsolidateRequest& request);
 
 }  // namespace lamina

@@ -8,6 +8,7 @@
 #include <lamina/checkpoint/catalog.hpp>
 #include <lamina/checkpoint/digest.hpp>
 #include <lamina/checkpoint/manifest.hpp>
+#include <lamina/checkpoint/proof.hpp>
 #include <lamina/hdf5/file.hpp>
 #include <lamina/safetensors/reader.hpp>
 
@@ -81,7 +82,7 @@ std::string state_text(const Manifest& manifest) {
 }
 
 std::string describe_checkpoint(const fs::path& folder) {
-  const Manifest manifest = read_manifest(resolve_checkpoint(folder));
+  const Manifest manifest = read_manifest(checkpoint_candidates(folder).complete.front().folder);
   const std::string& config = manifest.config_text;
   const std::string skipped =
       manifest.skipped_steps > 0 ? fmt::format(" ({} steps skipped)", manifest.skipped_steps) : std::string();
@@ -98,13 +99,23 @@ std::string describe_checkpoint(const fs::path& folder) {
 
 std::string describe_run(const fs::path& folder, const std::vector<CatalogEntry>& entries) {
   Table table({"checkpoint", "step>", "save>", "state"});
+  std::string taken;
   for (const CatalogEntry& entry : entries) {
+    std::string state = entry.complete ? "complete" : "unusable: " + entry.reason;
+    if (entry.complete && taken.empty()) {
+      const std::string damage = damage_of(entry);
+      if (damage.empty()) {
+        taken = entry.folder.string();
+        state += ", checksums proved";
+      } else {
+        state = "damaged: " + damage;
+      }
+    }
     table.add({entry.folder.filename().string(), fmt::to_string(entry.step), fmt::to_string(entry.sequence),
-               entry.complete ? "complete" : "unusable: " + entry.reason});
+               std::move(state)});
   }
-  std::string text = fmt::format("run folder {}\n\n{}", folder.string(), table.text());
-  if (entries.front().complete) text += fmt::format("newest: {}\n", entries.front().folder.string());
-  return text;
+  return fmt::format("run folder {}\n\n{}{}\n", folder.string(), table.text(),
+                     taken.empty() ? "no usable checkpoint" : "newest: " + taken);
 }
 
 std::string metadata_text(const SafetensorsHeader& header) {

@@ -1,10 +1,9 @@
 #include "inspect/describe.hpp"
 
 #include <lamina/base/error.hpp>
-#include <lamina/checkpoint/catalog.hpp>
 #include <lamina/checkpoint/digest.hpp>
 #include <lamina/checkpoint/folder_tensors.hpp>
-#include <lamina/checkpoint/shard_reader.hpp>
+#include <lamina/checkpoint/proof.hpp>
 
 #include <fmt/format.h>
 
@@ -22,9 +21,11 @@ ModelDigest digest_at(const std::filesystem::path& path, StateKind kind) {
     FolderTensors tensors(path);
     return digest_of(tensors);
   }
-  ShardReader reader(resolve_checkpoint(path));
+  ProvedCheckpoint proved = prove_checkpoint(path);
+  for (const std::string& line : proved.skipped) fmt::print(stderr, "warning: {}\n", line);
+  ShardReader& reader = proved.reader;
   if (kind == StateKind::ema) refuse_without_average(reader);
-  reader.verify_all();
+  if (!proved.skipped.empty()) fmt::print(stderr, "taken: {}\n", reader.folder().string());
   CheckpointTensors tensors(reader, kind);
   return digest_of(tensors);
 }

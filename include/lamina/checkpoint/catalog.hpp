@@ -1,12 +1,11 @@
 // Which checkpoints a run folder holds, which of them are complete, and why the others are not.
 //
-// Complete means: the manifest parses and every file it lists is there with its size. Checksums are proved when loading
-// (ShardReader).
+// Complete means: the manifest parses, is of the step its folder is named after, and every file it lists is there with
+// its size. Checksums are proved when loading (ShardReader, checkpoint/proof.hpp).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,32 +15,36 @@ struct CatalogEntry {
   std::filesystem::path folder;
   std::int64_t step = 0;
   std::uint64_t sequence = 0;  // 0 when the manifest cannot be read
+  std::string run_id;          // Manifest::run_id
   bool complete = false;
-  std::string reason;  // why not complete; empty when it is
+  bool unreadable = false;  // the file system refuses to tell: it may well be complete
+  std::string reason;       // why not complete; empty when it is
 };
 
-// Every step_N folder of `run_folder`, newest first (by sequence, then step); incomplete ones after the complete ones.
-// A complete step_N.replaced-ID whose step_N is missing counts too: a save died between two renames. Temporary
+// What is known of one folder.
+[[nodiscard]] CatalogEntry examine_checkpoint(const std::filesystem::path& folder);
+
+// Everything named step_N in `run_folder`, newest first (by sequence, then step); incomplete ones after the complete
+// ones. A complete step_N.replaced-ID whose step_N is missing counts too: a save died between two renames. Temporary
 // folders are not listed. A run folder that does not exist holds none.
 [[nodiscard]] std::vector<CatalogEntry> list_checkpoints(const std::filesystem::path& run_folder);
 
-// The newest complete checkpoint of a run folder, if there is any. `skipped`, if given, receives one line for each
-// newer or unreadable folder that was passed over.
-[[nodiscard]] std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& run_folder,
-                                                                     std::vector<std::string>* skipped = nullptr);
+// What `path` may mean: checkpoints to be proved, the first to be preferred, and what cannot be one.
+struct CheckpointCandidates {
+  std::vector<CatalogEntry> complete;  // newest first
+  std::vector<CatalogEntry> others;    // incomplete, or not a checkpoint at all
+  bool named = false;                  // a user named this one: no other will do
+};
 
-// The checkpoint a user means by `path`: a checkpoint folder itself (which must be complete), or a run folder, whose
-// newest complete checkpoint is taken. Throws CheckpointError with the reasons when there is none.
-[[nodiscard]] std::filesystem::path resolve_checkpoint(const std::filesystem::path& path);
+// Of a run folder. Throws CheckpointError when one of its folders cannot be read: it may be the newest.
+[[nodiscard]] CheckpointCandidates candidates_in(const std::filesystem::path& run_folder);
 
-// Removes what no run needs: temporary folders, replaced versions of a step that is there again, and all but the newest
-// `keep` complete checkpoints (0 = keep all; `protect` is never removed). A replaced version whose step is missing gets
-// its name back. Incomplete step_N folders are left for a person to look at. Throws CheckpointError.
-void prune_checkpoints(const std::filesystem::path& run_folder, std::int64_t keep,
-                       const std::filesystem::path& protect);
+// Of what a user names: a checkpoint (which must be complete), RUN/latest, or a run folder with at least one complete
+// checkpoint. Throws CheckpointError with the reasons otherwise.
+[[nodiscard]] CheckpointCandidates checkpoint_candidates(const std::filesystem::path& path);
 
-// The first of those steps alone: what attempts that died have left behind. Call before a new attempt, so that their
-// space is free.
-void clean_leftovers(const std::filesystem::path& run_folder);
+// The error of a run folder that has none left, with the reasons. `advice`: what to do.
+[[noreturn]] void throw_none_usable(const std::filesystem::path& run_folder, const std::vector<CatalogEntry>& others,
+                                    const std::string& advice);
 
 }  // namespace lamina

@@ -62,6 +62,7 @@ struct Manifest {
 
   std::int64_t version = current_version;
   std::uint64_t sequence = 0;  // grows with every save into a run folder: the newest checkpoint has the largest
+  std::string run_id;          // the same through all lives of a run; empty in manifests of older versions
   std::int64_t step = 0;       // steps taken, skipped ones too
   std::uint64_t tokens_seen = 0;
   std::int64_t world_size = 1;

@@ -35,10 +35,11 @@ struct SideFile {
 
 class CheckpointTransaction {
  public:
-  // A short id that no earlier attempt used: time, process and a random part.
+  // A short id that no earlier attempt and no other run used: time, process and a random part.
   [[nodiscard]] static std::string make_id();
 
-  CheckpointTransaction(std::filesystem::path run_folder, std::int64_t step, std::string id);
+  // `run_id` is the same for all saves of a run (Manifest::run_id), `id` is this attempt's.
+  CheckpointTransaction(std::filesystem::path run_folder, std::int64_t step, std::string run_id, const std::string& id);
 
   // The temporary folder every rank writes its shard file to.
   [[nodiscard]] const std::filesystem::path& folder() const { return temporary_; }
@@ -46,23 +47,25 @@ class CheckpointTransaction {
 
   // Creates the run folder if need be and the temporary folder. Throws CheckpointError.
   void begin();
-  // Completes `manifest` (step, sequence, side files), checks that every listed shard file is there with its size,
-  // writes model/ and the manifest, fsyncs, renames to step_N, fsyncs the run folder, updates RUN/latest, removes stale
-  // temporary folders and all but the newest `keep` complete checkpoints (0 = keep all). An older step_N is replaced,
-  // and stays findable until the new one is in place. Returns the final folder. Throws CheckpointError until the
-  // rename; what fails after it (latest, pruning) is only logged as a warning, because the checkpoint is safe.
+  // Completes `manifest` (step, sequence, run id, side files), checks that every listed shard file is there with its
+  // size, writes model/ and the manifest, fsyncs, renames to step_N, fsyncs the run folder, updates RUN/latest, removes
+  // this run's stale temporary folders and all but its newest `keep` complete checkpoints (0 = keep all). An older
+  // step_N of this run is replaced, and stays findable until the new one is in place; anything else of that name is set
+  // aside (upkeep.hpp). Returns the final folder. Throws CheckpointError until the last rename; what fails after it
+  // (fsync of the run folder, latest, pruning) is only logged as a warning, because the checkpoint is complete.
   std::filesystem::path commit(Manifest manifest, std::span<const SideFile> side_files, std::int64_t keep);
   // Removes the temporary folder as far as possible. Never throws.
   void abandon() noexcept;
 
  private:
   void write_side_files(Manifest& manifest, std::span<const SideFile> side_files) const;
-  void put_in_place() const;
+  void make_way() const;
+  [[nodiscard]] bool put_in_place() const;
   void tidy_up(std::int64_t keep) const;
 
   std::filesystem::path run_;
   std::int64_t step_;
-  std::string id_;
+  std::string run_id_, mark_;
   std::filesystem::path temporary_;
   std::filesystem::path final_;
 };

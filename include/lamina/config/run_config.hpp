@@ -11,6 +11,7 @@ struct RunSection {
   std::string dir = "runs/default";
   std::uint64_t seed = 0;
   std::string resume = "auto";     // auto | never | path of a checkpoint
+  bool overwrite = false;          // with resume = never: what the folder holds of an earlier run is moved aside
   std::string allow_drift;         // "KEY, ...": what may differ from the checkpoint, see config/drift_keys.hpp
   double deadline_s = 600;         // no rank gets on for this long: the run ends (exit 69)
   double local_deadline_s = 3600;  // one piece of reading or writing may take this long while the rank lives

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <lamina/checkpoint/catalog.hpp>
 #include <lamina/checkpoint/manifest.hpp>
 #include <lamina/checkpoint/shard_reader.hpp>
 #include <lamina/checkpoint/transaction.hpp>
@@ -35,16 +36,26 @@ class Checkpointer {
                std::vector<SideFile> side_files);
 
   // Every rank writes its part, rank 0 completes. When any rank fails, all throw AgreedError and the previous
-  // checkpoints stay.
-  std::filesystem::path save(const RunState& state) const;
+  // checkpoints stay. The first save of a run that was not loaded gives it its id (Manifest::run_id).
+  std::filesystem::path save(const RunState& state);
 
   // Proves checksums (files divided among ranks), checks that names and shapes are the model's, fills this rank's
   // shards. Any world size. Refuses another run (run_drift.hpp) and says what has changed. Averaged weights that the
   // file has not begin as the loaded weights, with a warning; those that it has and the run does not keep are refused.
   [[nodiscard]] RunState load(const std::filesystem::path& checkpoint);
 
+  // The first of `candidates` whose checksums are right: damaged ones are passed over, which `damaged` tells. Throws
+  // AgreedError when none is left.
+  struct Loaded {
+    RunState state;
+    std::vector<CatalogEntry> damaged;
+  };
+  [[nodiscard]] Loaded load_first_intact(const std::vector<std::filesystem::path>& candidates);
+
  private:
   [[nodiscard]] ShardFileRecord write_shards(const std::filesystem::path& folder) const;
+  [[nodiscard]] RunDrift check(const ShardReader& reader) const;
+  [[nodiscard]] std::string damage_of(ShardReader& reader) const;
   void read_shards(ShardReader& reader);
   [[nodiscard]] RunState state_after(const Manifest& saved, const RunDrift& drift) const;
   [[nodiscard]] std::vector<std::string> without_second_moment() const;
@@ -55,12 +66,7 @@ class Checkpointer {
   const RunConfig& config_;
   RunIdentity identity_;
   std::vector<SideFile> side_files_;
+  std::string run_id_;  // empty until the first load or save
 };
-
-// The checkpoint that `resume` (run.resume) means for `run_folder`: empty for a fresh start. Lines about what was
-// passed over go to `notes`. Throws CheckpointError for a PATH that holds none, UsageError for `never` in a folder that
-// has some.
-[[nodiscard]] std::filesystem::path choose_checkpoint(const std::filesystem::path& run_folder,
-                                                      const std::string& resume, std::vector<std::string>& notes);
 
 }  // namespace lamina
