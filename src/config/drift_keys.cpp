@@ -24,10 +24,10 @@ constexpr std::array<DriftKey, 11> keys{{{"run.seed", DriftEffect::new_order},
                                          {"train.z_loss", DriftEffect::other_meaning}}};
 
 // Where a run writes, how fast it is, how its work is divided: nothing that its numbers depend on.
-constexpr std::array<std::string_view, 12> harmless{
-    "run.dir",         "run.overwrite", "run.resume",      "run.deadline_s", "run.pretend_nodes",
-    "run.allow_drift", "model.init",    "train.log_every", "train.stop_at",  "train.micro_batch",
-    "compute.threads", "data.bin_dtype"};  // the ids that it leads to are compared
+constexpr std::array<std::string_view, 13> harmless{
+    "run.dir",           "run.overwrite",   "run.local_deadline_s", "run.resume",      "run.deadline_s",
+    "run.pretend_nodes", "run.allow_drift", "model.init",           "train.log_every", "train.stop_at",
+    "train.micro_batch", "compute.threads", "data.bin_dtype"};  // the ids that it leads to are compared
 constexpr std::array<std::string_view, 3> harmless_sections{"parallel.", "checkpoint.", "output."};
 
 std::string_view trim(std::string_view text) {
