@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <lamina/base/error.hpp>
+#include <lamina/data/token_source.hpp>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,7 @@ ChatSession::ChatSession(const LoadedModel& model, Backend& backend, const Token
                          std::string system, TextOptions options, const ChatSettings& settings)
     : tokenizer_(tokenizer),
       template_(template_of(tokenizer, settings)),
+      vocab_size_(model.plan.config.vocab_size),
       end_ids_(model.plan.config.eos_ids),
       end_of_turn_(find_end_of_turn(template_, tokenizer)),
       context_(context),
@@ -69,6 +71,7 @@ StopReason ChatSession::ask(const std::string& text, const std::function<bool(co
   std::string rendered;
   for (const ChatSegment& segment : template_.render(turns, true)) rendered += segment.text;
   const std::vector<std::int32_t> prompt = tokenizer_.encode(rendered, false);
+  check_token_ids(prompt, vocab_size_, tokenizer_, "the conversation");
   const std::int64_t room = context_ - static_cast<std::int64_t>(prompt.size());
   if (room < 1) {
     throw UsageError(one_line("the conversation is full",

@@ -35,6 +35,7 @@ class ChatSession {
 
   const Tokenizer& tokenizer_;
   ChatTemplate template_;
+  std::int64_t vocab_size_;
   std::vector<std::int64_t> end_ids_;        // the model's ends of text
   std::optional<std::int32_t> end_of_turn_;  // what the template writes behind an answer
   std::int64_t context_;

@@ -14,6 +14,7 @@
 #include <lamina/base/error.hpp>
 #include <lamina/base/log.hpp>
 #include <lamina/config/argument_parser.hpp>
+#include <lamina/data/tokenizer_identity.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -44,7 +45,7 @@ std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string
                 {0, 1'000'000'000});
   parser.option("batch", a.batch, "N", "windows computed at once", {1, 4096});
   parser.option("max_windows", a.max_windows, "N", "only the first N windows; 0: all", {0, 1'000'000'000});
-  parser.option("tokenizer", a.tokenizer, "auto|byte|PATH", "auto: the model folder's, else byte");
+  parser.option("tokenizer", a.tokenizer, "auto|byte|PATH", "auto: the model folder's");
   parser.choice("bin_dtype", a.bin_dtype, {"auto", "uint16", "uint32"}, "tokens of a .bin without header, as in train");
   parser.option("append_eos", a.append_eos, "every text of a .jsonl file ends with the tokenizer's end-of-text token");
   parser.option("text_key", a.rules.text_key, "KEY", "key of a text in JSON lines");
@@ -86,6 +87,12 @@ BinDtype dtype_of(const EvalArguments& a) {
   return a.bin_dtype == "uint16" ? BinDtype::uint16 : BinDtype::uint32;
 }
 
+// Tokens can be judged without their tokenizer, text cannot.
+MissingTokenizer when_missing(const EvalArguments& a) {
+  const bool text = a.data.empty() || needs_tokenizer(parse_mixture(a.data, "--data"));
+  return text ? MissingTokenizer::refuse : MissingTokenizer::bytes;
+}
+
 // Bytes of text that the labelled targets stand for: each token's own, so that the sum does not depend on how windows
 // are grouped or where they are cut.
 class TargetBytes {
@@ -110,14 +117,21 @@ class TargetBytes {
   std::int64_t sum_ = 0;
 };
 
+bool made_of_bytes(const std::vector<std::unique_ptr<TokenSource>>& sources) {
+  const std::string bytes = identify_tokenizer("byte").hash;
+  return std::ranges::all_of(sources, [&](const auto& source) { return source->tokenizer_hash() == bytes; });
+}
+
 nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& model, Backend& backend,
-                                     const Tokenizer& tokenizer) {
+                                     const TokenizerChoice& choice) {
+  const Tokenizer& tokenizer = choice.tokenizer;
   const std::int64_t seq_len = window_length(a, model.plan.config);
   require_positions(model.plan.config, seq_len, "a window");
   const SourceOptions options(&tokenizer, {dtype_of(a), model.plan.config.vocab_size, "--bin_dtype"}, a.append_eos,
                               a.rules);
   const auto sources = open_mixture(parse_mixture(a.data, "--data"), options);
-  for (const auto& source : sources) check_token_ids(*source, model.plan.config.vocab_size);
+  for (const auto& source : sources)
+    check_token_ids(*source, model.plan.config.vocab_size, choice.assumed ? nullptr : &tokenizer);
   const EvalBatches batches(sources, seq_len, {model.plan.config.vocab_size, false}, WindowLabels::inside_window,
                             static_cast<std::uint64_t>(a.max_windows));
   const std::uint64_t unlabelled = batches.windows_without_label();
@@ -136,19 +150,22 @@ nlohmann::ordered_json evaluate_data(const EvalArguments& a, const LoadedModel& 
     progress.show(static_cast<std::int64_t>(done), static_cast<std::int64_t>(batches.windows()));
   }
   const double mean = loss.sum.value() / static_cast<double>(loss.tokens);
-  return {{"loss", mean},
-          {"perplexity", std::exp(mean)},
-          {"bits_per_byte",
-           loss.sum.value() / std::numbers::ln2 / static_cast<double>(std::max<std::int64_t>(bytes.sum(), 1))},
-          {"tokens", loss.tokens},
-          {"bytes", bytes.sum()},
-          {"windows", batches.windows()}};
+  nlohmann::ordered_json result{{"loss", mean},
+                                {"perplexity", std::exp(mean)},
+                                {"bits_per_byte", loss.sum.value() / std::numbers::ln2 /
+                                                      static_cast<double>(std::max<std::int64_t>(bytes.sum(), 1))},
+                                {"tokens", loss.tokens},
+                                {"bytes", bytes.sum()},
+                                {"windows", batches.windows()}};
+  // How many bytes tokens stand for only their tokenizer knows.
+  if (choice.assumed && !made_of_bytes(sources)) result["bits_per_byte"] = result["bytes"] = nullptr;
+  return result;
 }
 
 nlohmann::ordered_json evaluate_choices(const EvalArguments& a, const LoadedModel& model, Backend& backend,
                                         const Tokenizer& tokenizer) {
   const std::vector<MultipleChoice> questions = read_multiple_choice(a.choices);
-  const std::int64_t longest = longest_choice(questions, tokenizer);
+  const std::int64_t longest = longest_choice(questions, tokenizer, model.plan.config.vocab_size);
   require_positions(model.plan.config, longest, "the longest question");
   Scorer scorer(model, backend, 1, longest);
   ProgressLine progress("questions");
@@ -166,10 +183,10 @@ int eval_command(const std::vector<std::string>& arguments) {
     return 0;
   }
   Backend backend = make_backend(a.backend, a.threads);
-  const TokenizerChoice choice = choose_tokenizer(a.tokenizer, a.model);
+  const TokenizerChoice choice = choose_tokenizer(a.tokenizer, a.model, when_missing(a));
   const LoadedModel model = load_model(a.model, *backend.device);
-  const nlohmann::ordered_json result = a.data.empty() ? evaluate_choices(a, model, backend, choice.tokenizer)
-                                                       : evaluate_data(a, model, backend, choice.tokenizer);
+  const nlohmann::ordered_json result =
+      a.data.empty() ? evaluate_choices(a, model, backend, choice.tokenizer) : evaluate_data(a, model, backend, choice);
   if (a.json) {
     fmt::print("{}\n", result.dump());
     return 0;

@@ -64,6 +64,7 @@ int generate_command(const std::vector<std::string>& arguments) {
   const TokenizerChoice choice = choose_tokenizer(a.text.tokenizer, a.text.model);
   const LoadedModel model = load_model(a.text.model, *backend.device);
   const std::vector<std::int32_t> prompt = choice.tokenizer.encode(a.prompt, true);
+  check_token_ids(prompt, model.plan.config.vocab_size, choice.tokenizer, "the prompt");
   if (prompt.empty())
     throw UsageError(one_line("the prompt holds no token", "there is nothing to continue", "give some text"));
   const std::int64_t wanted = static_cast<std::int64_t>(prompt.size()) + a.text.max_tokens;

@@ -11,44 +11,80 @@
 #include <lamina/tokenizer/byte_tokenizer.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace lamina {
 
 static_assert(no_label == ignored_label, "data and ops must agree on the label that does not count");
 
-TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& model_path) {
-  namespace fs = std::filesystem;
-  const bool automatic = setting == "auto";
-  if (automatic) require_model_folder(model_path);
-  const fs::path path = automatic ? fs::path(model_path) / "tokenizer.json" : fs::path(setting);
-  if (setting == "byte" || (automatic && !fs::exists(path))) {
-    return {Tokenizer::byte(), true, "", "byte", automatic};
-  }
-  const fs::path folder = fs::is_directory(path) ? path : path.parent_path();
-  return {Tokenizer::load(path), false, folder.string(), path.string(), false};
-}
-
 namespace {
 
-bool belongs_to_tokenizer(const SideFile& file) {
-  return file.name != "generation_config.json";  // the one side file that is the model's own
+namespace fs = std::filesystem;
+
+// The files of a tokenizer that is not one tokenizer.json.
+std::vector<std::string> other_tokenizer_files(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "tokenizer.json" && is_tokenizer_file(name)) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+[[noreturn]] void refuse_without_tokenizer(const fs::path& folder) {
+  const std::vector<std::string> others = other_tokenizer_files(folder);
+  const std::string found =
+      others.empty() ? "it holds no tokenizer at all" : fmt::format("it holds only {}", fmt::join(others, ", "));
+  throw DataError(one_line(
+      fmt::format("cannot read or write text with {}: there is no tokenizer.json", folder.string()), found,
+      "make one in Python with transformers.AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR), name another with "
+      "the option tokenizer, or say tokenizer = byte for raw bytes"));
+}
+
+// Bytes stand in only for a model that starts from nothing, in a folder without a trace of a tokenizer.
+MissingTokenizer when_missing(const RunConfig& config) {
+  const auto is_text = [](const std::string& data, std::string_view key) {
+    return !data.empty() && needs_tokenizer(parse_mixture(data, key));
+  };
+  const bool text = is_text(config.data.train, "data.train") || is_text(config.data.validation, "data.validation");
+  const bool has_own = config.model.init == ModelInit::pretrained || !other_tokenizer_files(config.model.path).empty();
+  return text && has_own ? MissingTokenizer::refuse : MissingTokenizer::bytes;
 }
 
 }  // namespace
 
+TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& model_path, MissingTokenizer missing) {
+  const bool automatic = setting == "auto";
+  if (automatic) require_model_folder(model_path);
+  const fs::path path = automatic ? fs::path(model_path) / "tokenizer.json" : fs::path(setting);
+  if (automatic && !fs::exists(path) && missing == MissingTokenizer::refuse) refuse_without_tokenizer(model_path);
+  if (setting == "byte" || (automatic && !fs::exists(path))) {
+    return {Tokenizer::byte(), true, "", "byte", automatic};
+  }
+  const fs::path file = fs::is_directory(path) ? path / "tokenizer.json" : path;
+  return {Tokenizer::load(file), false, file.parent_path().string(), file.string(), false};
+}
+
 std::vector<SideFile> travelling_files(const std::string& model_path, const TokenizerChoice& choice,
                                        const RunData& data) {
   std::vector<SideFile> files = read_side_files(model_path);
-  if (!choice.builtin_byte && choice.folder == model_path) return files;
-  std::erase_if(files, belongs_to_tokenizer);
-  if (choice.assumed && !data.made_of_bytes()) return files;  // nobody knows the tokenizer: none travels
+  const auto is_tokenizers = [](const SideFile& file) { return is_tokenizer_file(file.name); };
+  std::error_code none;
+  const fs::path own = fs::path(model_path) / "tokenizer.json";
+  if (!choice.builtin_byte && fs::equivalent(choice.name, own, none)) return files;
+  const bool other_known = choice.assumed && (!data.made_of_bytes() || std::ranges::any_of(files, is_tokenizers));
+  if (other_known) return files;  // bytes were assumed, and may not be what the model reads
+  std::erase_if(files, is_tokenizers);
   if (choice.builtin_byte) {
     files.push_back({"tokenizer.json", make_byte_tokenizer_json()});
     files.push_back({"tokenizer_config.json", make_byte_tokenizer_config_json()});
     return files;
   }
-  for (SideFile& file : read_side_files(choice.folder)) {
-    if (belongs_to_tokenizer(file)) files.push_back(std::move(file));
+  files.push_back({"tokenizer.json", read_file(choice.name)});
+  for (SideFile& file : read_tokenizer_files(choice.folder)) {
+    if (file.name != "tokenizer.json") files.push_back(std::move(file));
   }
   return files;
 }
@@ -65,7 +101,7 @@ RunInputs read_run_inputs(const RunConfig& config, std::int64_t ranks, NeedsData
   inputs.optimizer = make_optimizer(config.optim, inputs.plan.units);
   inputs.model_json = read_file(std::filesystem::path(config.model.path) / "config.json");
   if (needs_data == NeedsData::no) return inputs;
-  const TokenizerChoice choice = choose_tokenizer(config.data.tokenizer, config.model.path);
+  const TokenizerChoice choice = choose_tokenizer(config.data.tokenizer, config.model.path, when_missing(config));
   inputs.data = std::make_unique<RunData>(config, model, choice);
   inputs.side_files = travelling_files(config.model.path, choice, *inputs.data);
   return inputs;
@@ -91,11 +127,6 @@ EpochEnd epoch_end(const RunConfig& config) {
 
 TokenMixture open_training(const RunConfig& config, const ModelConfig& model, const Tokenizer& tokenizer) {
   const std::vector<MixtureEntry> entries = parse_mixture(config.data.train, "data.train");
-  if (needs_tokenizer(entries) && tokenizer.vocab_size() > model.vocab_size) {
-    throw DataError(one_line(
-        fmt::format("the tokenizer has {} ids, the model's vocab_size is {}", tokenizer.vocab_size(), model.vocab_size),
-        "the model cannot learn ids beyond its vocabulary", "use the model's own tokenizer, or a larger vocab_size"));
-  }
   return TokenMixture(entries, open_mixture(entries, source_options(config, model, tokenizer)), config.data.seq_len,
                       config.run.seed, epoch_end(config));
 }
@@ -111,6 +142,7 @@ std::vector<std::unique_ptr<TokenSource>> open_validation(const RunConfig& confi
 
 RunData::RunData(const RunConfig& config, const ModelConfig& model, const TokenizerChoice& choice)
     : reads_text_(needs_tokenizer(parse_mixture(config.data.train, "data.train"))),
+      assumes_bytes_(choice.assumed),
       epoch_end_(epoch_end(config)),
       mixture_(open_training(config, model, choice.tokenizer)),
       train_(mixture_, {model.vocab_size, config.data.document_mask}),
@@ -119,7 +151,7 @@ RunData::RunData(const RunConfig& config, const ModelConfig& model, const Tokeni
   const TokenizerIdentity identity = choice.assumed ? TokenizerIdentity() : identify_tokenizer(choice.name);
   const auto check = [&](const TokenSource& source) {
     check_batch_rules(source, rules);
-    check_token_ids(source, model.vocab_size);
+    check_token_ids(source, model.vocab_size, choice.assumed ? nullptr : &choice.tokenizer);
     if (!choice.assumed) check_tokenizer(source, identity);
   };
   tokenizer_hash_ = choice.assumed && made_of_bytes() ? identify_tokenizer("byte").hash : identity.hash;
@@ -165,6 +197,7 @@ std::string RunData::description() const {
     text += fmt::format(", {} of them without any label: nothing is learned from these", unlabelled_);
   if (validation_) text += fmt::format("; validation on {} windows", validation_->windows());
   if (unlabelled_validation_ > 0) text += fmt::format(", {} of them without any label", unlabelled_validation_);
+  if (reads_text_ && assumes_bytes_) text += "; text is read as bytes, for the model folder has no tokenizer";
   return text;
 }
 

@@ -19,8 +19,11 @@
 
 namespace lamina {
 
-// The tokenizer that `data.tokenizer` means: "byte", a path, or "auto": the model folder's tokenizer.json if there is
-// one, else byte.
+// What happens when "auto" finds no tokenizer.json beside the model.
+enum class MissingTokenizer { refuse, bytes };
+
+// The tokenizer that `data.tokenizer` means: "byte", a path, or "auto": the model folder's tokenizer.json. Throws
+// DataError naming what is missing and how to make it.
 struct TokenizerChoice {
   Tokenizer tokenizer;
   bool builtin_byte = false;
@@ -28,7 +31,8 @@ struct TokenizerChoice {
   std::string name;      // to identify it by (data/tokenizer_identity.hpp)
   bool assumed = false;  // "auto" found none beside the model: byte is what text will be read with
 };
-[[nodiscard]] TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& model_path);
+[[nodiscard]] TokenizerChoice choose_tokenizer(const std::string& setting, const std::string& model_path,
+                                               MissingTokenizer missing = MissingTokenizer::refuse);
 
 // Token data of a run and the loaders over it. Address-stable: the loaders refer to it.
 class RunData {
@@ -52,6 +56,7 @@ class RunData {
 
  private:
   bool reads_text_ = false;
+  bool assumes_bytes_ = false;
   std::string tokenizer_hash_;
   EpochEnd epoch_end_;
   TokenMixture mixture_;
@@ -62,8 +67,8 @@ class RunData {
   TokenBatch train_batch_, validation_batch_;
 };
 
-// The files that travel with checkpoints: the model folder's, with the chosen tokenizer's in place of its own. No
-// tokenizer travels when it is only assumed and the data do not confirm it.
+// The files that travel with checkpoints: the model folder's, with the tokenizer's in place of its own where another
+// one was chosen, or where bytes are assumed, the data confirm it, and the folder has no tokenizer of any kind.
 [[nodiscard]] std::vector<SideFile> travelling_files(const std::string& model_path, const TokenizerChoice& choice,
                                                      const RunData& data);
 

@@ -79,11 +79,14 @@ std::size_t characters(const std::string& utf8) {
 
 }  // namespace
 
-std::int64_t longest_choice(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer) {
+std::int64_t longest_choice(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer, std::int64_t vocab) {
   std::size_t longest = 0;
   for (const MultipleChoice& question : questions) {
     for (const std::string& choice : question.choices) {
       const EncodedChoice encoded = encode(question, choice, tokenizer);
+      for (const auto* ids : {&encoded.context, &encoded.continuation}) {
+        check_token_ids(*ids, vocab, tokenizer, fmt::format("the choice '{}' and its context", choice));
+      }
       longest = std::max(longest, encoded.context.size() + encoded.continuation.size());
     }
   }

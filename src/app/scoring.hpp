@@ -44,7 +44,8 @@ struct ChoiceScores {
 };
 
 // The most tokens (context and one choice) that any question needs.
-[[nodiscard]] std::int64_t longest_choice(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer);
+[[nodiscard]] std::int64_t longest_choice(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer,
+                                          std::int64_t vocab);
 [[nodiscard]] ChoiceScores score_choices(std::span<const MultipleChoice> questions, const Tokenizer& tokenizer,
                                          Scorer& scorer,
                                          const std::function<void(std::int64_t questions)>& progress = {});

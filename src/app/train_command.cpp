@@ -140,6 +140,7 @@ class TrainRun {
   void report_plan(const Mesh& mesh, SumOrder order) const {
     if (!speaks()) return;
     const StorePlan& store_plan = *store_plan_;
+    for (const std::string& warning : plan_->config.warnings) log_warn(warning);
     if (plan_->config.ignored_dropout > 0) {
       log_warn(
           fmt::format("config.json asks for dropout {}: lamina trains without dropout", plan_->config.ignored_dropout));

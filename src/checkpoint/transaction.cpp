@@ -22,18 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What transformers and tokenizers keep beside the weights.
-constexpr const char* side_file_names[] = {"generation_config.json",
-                                           "tokenizer.json",
-                                           "tokenizer_config.json",
-                                           "special_tokens_map.json",
-                                           "added_tokens.json",
-                                           "tokenizer.model",
-                                           "vocab.json",
-                                           "merges.txt",
-                                           "chat_template.jinja",
-                                           "chat_template.json"};
-
 constexpr const char* config_name = "config.json";
 
 std::uint64_t next_sequence(const fs::path& run_folder) {
@@ -53,15 +41,6 @@ void check_files(const fs::path& folder, const Manifest& manifest) {
 }
 
 }  // namespace
-
-std::vector<SideFile> read_side_files(const fs::path& model_folder) {
-  std::vector<SideFile> files;
-  for (const char* name : side_file_names) {
-    std::error_code error;
-    if (fs::exists(model_folder / name, error)) files.push_back({name, read_file(model_folder / name)});
-  }
-  return files;
-}
 
 std::string checkpoint_name(std::int64_t step) { return fmt::format("step_{:08}", step); }
 

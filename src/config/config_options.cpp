@@ -72,9 +72,11 @@ void add_data(Options& out) {
   out.push_back(
       text_option("data", "validation", "FILE", "validation data; empty: none", in(&DataSection::validation)));
   out.push_back(integer_option("data", "seq_len", "tokens of one sequence", from_one, in(&DataSection::seq_len)));
-  out.push_back(text_option("data", "tokenizer", "auto|byte|PATH",
-                            "for .txt and .jsonl; auto: the model folder's tokenizer.json, or byte if there is none",
-                            in(&DataSection::tokenizer)));
+  out.push_back(
+      text_option("data", "tokenizer", "auto|byte|PATH",
+                  "for .txt and .jsonl; auto: the model folder's tokenizer.json; byte for random weights in a folder "
+                  "without any tokenizer",
+                  in(&DataSection::tokenizer)));
   out.push_back(switch_option("data", "append_eos",
                               "yes: every text of a .jsonl file ends with the tokenizer's end-of-text token",
                               in(&DataSection::append_eos)));

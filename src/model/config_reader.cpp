@@ -8,6 +8,7 @@
 #include <lamina/base/json.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace lamina {
 namespace {
@@ -20,6 +21,32 @@ std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', true);
   if (text.size() > longest) text = text.substr(0, longest) + "...";
   return text;
+}
+
+// Keys of transformers' configs that change nothing here and look like others.
+bool is_known_elsewhere(std::string_view key) {
+  constexpr std::string_view keys[] = {"pad_token_id", "sep_token_id", "cls_token_id", "unk_token_id", "n_ctx"};
+  return std::ranges::find(keys, key) != std::end(keys);
+}
+
+// Whether one name becomes the other by at most two letters added, left out, changed or swapped with their neighbour.
+bool is_slip(std::string_view name, std::string_view known) {
+  constexpr std::size_t shortest = 6, most = 2;
+  if (name == known || std::min(name.size(), known.size()) < shortest) return false;
+  std::vector<std::vector<std::size_t>> distance(name.size() + 1, std::vector<std::size_t>(known.size() + 1));
+  for (std::size_t i = 0; i <= name.size(); ++i) {
+    for (std::size_t k = 0; k <= known.size(); ++k) {
+      if (i == 0 || k == 0) {
+        distance[i][k] = i + k;
+        continue;
+      }
+      const std::size_t changed = distance[i - 1][k - 1] + (name[i - 1] == known[k - 1] ? 0 : 1);
+      distance[i][k] = std::min({changed, distance[i - 1][k] + 1, distance[i][k - 1] + 1});
+      const bool swapped = i > 1 && k > 1 && name[i - 1] == known[k - 2] && name[i - 2] == known[k - 1];
+      if (swapped) distance[i][k] = std::min(distance[i][k], distance[i - 2][k - 2] + 1);
+    }
+  }
+  return distance[name.size()][known.size()] <= most;
 }
 
 }  // namespace
@@ -45,6 +72,7 @@ Json ConfigReader::parse(const std::string& text, const std::string& where) {
 }
 
 bool ConfigReader::has(std::string_view key) const {
+  asked_.emplace(key);
   const auto found = object_->find(key);
   return found != object_->end() && !found->is_null();
 }
@@ -151,6 +179,35 @@ ConfigReader ConfigReader::object(std::string_view key) const {
   const Json& value = at(key);
   if (!value.is_object()) refuse(key, "an object is expected");
   return {value, where_, prefix_ + std::string(key) + "."};
+}
+
+void ConfigReader::require(std::initializer_list<std::string_view> keys) const {
+  std::vector<std::string> missing;
+  for (const std::string_view key : keys) {
+    if (!has(key)) missing.push_back(fmt::format("\"{}\"", prefix_ + std::string(key)));
+  }
+  if (missing.empty()) return;
+  std::vector<std::string> hints;
+  for (const auto& item : object_->items()) {
+    const auto near = std::ranges::find_if(keys, [&](std::string_view key) { return is_slip(item.key(), key); });
+    if (near != keys.end()) hints.push_back(fmt::format("{} may mean {}", shown(Json(item.key())), *near));
+  }
+  throw DataError(one_line(
+      fmt::format("{}: {} {} missing", where_, fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are"),
+      "there is no safe default", hints.empty() ? "add what is missing" : fmt::format("{}", fmt::join(hints, ", "))));
+}
+
+std::vector<std::string> ConfigReader::slips() const {
+  std::vector<std::string> lines;
+  for (const auto& item : object_->items()) {
+    const std::string& key = item.key();
+    if (asked_.contains(key) || is_known_elsewhere(key)) continue;
+    const auto near = std::ranges::find_if(asked_, [&](const std::string& known) { return is_slip(key, known); });
+    if (near == asked_.end()) continue;
+    lines.push_back(
+        fmt::format("{}: key {} is not known and without effect; is \"{}\" meant?", where_, shown(Json(key)), *near));
+  }
+  return lines;
 }
 
 void ConfigReader::only(std::initializer_list<std::string_view> known) const {

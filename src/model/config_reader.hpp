@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +27,10 @@ class ConfigReader {
 
   [[nodiscard]] bool has(std::string_view key) const;
   // As `has`, but also true for null.
-  [[nodiscard]] bool names(std::string_view key) const { return object_->contains(key); }
+  [[nodiscard]] bool names(std::string_view key) const {
+    asked_.emplace(key);
+    return object_->contains(key);
+  }
   [[nodiscard]] const std::string& where() const { return where_; }
 
   // Whole numbers in [1, largest].
@@ -47,6 +52,10 @@ class ConfigReader {
   // The object under `key`, whose keys are then named "key.inner" in messages.
   [[nodiscard]] ConfigReader object(std::string_view key) const;
 
+  // Refuses, naming all of them at once, when keys that have no safe default are missing.
+  void require(std::initializer_list<std::string_view> keys) const;
+  // One line for each key that nobody has asked for and that is one slip away from one that was: likely misspelt.
+  [[nodiscard]] std::vector<std::string> slips() const;
   // Refuses every key outside `known`.
   void only(std::initializer_list<std::string_view> known) const;
   // Refuses `key` when it is present with any value.
@@ -65,6 +74,7 @@ class ConfigReader {
   const nlohmann::json* object_;
   std::string where_;
   std::string prefix_;
+  mutable std::set<std::string, std::less<>> asked_;  // keys that were looked for
 };
 
 }  // namespace lamina

@@ -42,13 +42,25 @@ ModelConfig parse_model_config(const std::string& json_text, const std::string& 
   const ConfigReader reader(json, where);
   const Family& family = chosen_family(reader);
   refuse_foreign_keys(reader);
-  return family.parse(reader);
+  ModelConfig config = family.parse(reader);
+  config.warnings = reader.slips();
+  return config;
 }
 
 ModelConfig read_model_config(const std::filesystem::path& folder) {
   require_model_folder(folder);
   const std::filesystem::path path = folder / "config.json";
   return parse_model_config(read_file(path), path.string());
+}
+
+std::vector<std::int64_t> read_generation_ends(const std::filesystem::path& folder, const ModelConfig& config) {
+  const std::filesystem::path path = folder / "generation_config.json";
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return config.eos_ids;
+  const std::string where = path.string();
+  const nlohmann::json json = ConfigReader::parse(read_file(path), where);
+  const ConfigReader reader(json, where);
+  return reader.has("eos_token_id") ? reader.token_ids("eos_token_id") : config.eos_ids;
 }
 
 }  // namespace lamina

@@ -63,6 +63,7 @@ class HeaderParser {
   }
 
   void read_metadata(const json& value, SafetensorsHeader& header) const {
+    if (value.is_null()) return;  // none, as for the safetensors library
     if (!value.is_object()) refuse("__metadata__ is not an object");
     for (const auto& [key, text] : value.items()) {
       if (!text.is_string()) refuse(fmt::format("__metadata__ \"{}\" is not a text", key));

@@ -197,7 +197,6 @@ TEST(TokenFiles, BadIdsAreNamedWithTheirPlace) {
   const auto scanned = open_token_source(folder.write_values("n.bin", ids), nullptr);
   EXPECT_EQ(error_of([&] { check_token_ids(*scanned, 301); }), "no error");
   EXPECT_THAT(error_of([&] { check_token_ids(*scanned, 300); }), HasSubstr("token 150000 (byte 300000) has id 300"));
-  EXPECT_EQ(error_of([&] { check_token_ids(*scanned, 300, 0, 150000); }), "no error");
 }
 
 TEST(TokenFiles, AFileCutWhileInUseIsAnError) {

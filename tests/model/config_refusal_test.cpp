@@ -135,6 +135,21 @@ std::vector<Refusal> family_limits() {
   return list;
 }
 
+std::vector<Refusal> missing_keys() {
+  const std::string lost = with(with(llama31, "hidden_size", "hiden_size"), "vocab_size", "words");
+  const std::string few = with(gpt2, R"("n_layer": 12, "n_positions": 1024,)", "");
+  return {{lost, "\"vocab_size\", \"hidden_size\" are missing"},
+          {lost, "\"hiden_size\" may mean hidden_size"},
+          {few, "\"n_layer\", \"n_positions\" are missing"},
+          {with(qwen2, "num_key_value_heads", "kv"), "\"num_key_value_heads\" is missing"}};
+}
+
+// transformers refuses them, too.
+std::vector<Refusal> odd_heads() {
+  return {{plus(llama31, R"("head_dim": 63)"), "head_dim"},
+          {with(llama31, R"("num_attention_heads": 32)", R"("num_attention_heads": 4096)"), "num_attention_heads"}};
+}
+
 std::string case_name(const ::testing::TestParamInfo<Refusal>& at) { return "case_" + std::to_string(at.index); }
 
 INSTANTIATE_TEST_SUITE_P(Files, Refuses, ::testing::ValuesIn(broken_files()), case_name);
@@ -142,6 +157,9 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Refuses, ::testing::ValuesIn(wrong_sizes()), cas
 INSTANTIATE_TEST_SUITE_P(ForeignKeys, Refuses, ::testing::ValuesIn(foreign_keys()), case_name);
 INSTANTIATE_TEST_SUITE_P(Values, Refuses, ::testing::ValuesIn(wrong_values()), case_name);
 INSTANTIATE_TEST_SUITE_P(Families, Refuses, ::testing::ValuesIn(family_limits()), case_name);
+
+INSTANTIATE_TEST_SUITE_P(Missing, Refuses, ::testing::ValuesIn(missing_keys()), case_name);
+INSTANTIATE_TEST_SUITE_P(OddHeads, Refuses, ::testing::ValuesIn(odd_heads()), case_name);
 
 // A few random edits: overwritten, removed, doubled and swapped pieces.
 std::string mutated(std::string text, std::uint64_t number) {

@@ -1,9 +1,13 @@
 // config.json of every family: what is read. What is refused: config_refusal_test.cpp.
 #include "config_samples.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <fstream>
 
 #include <lamina/base/error.hpp>
 #include <lamina/model/model_config.hpp>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,6 +131,40 @@ TEST(Config, ReadsBothRopeSchemas) {
   EXPECT_EQ(
       parse(plus(bare, R"("rope_theta": 9, "rope_parameters": {"rope_theta": 9, "rope_type": "default"})")).rope.theta,
       9);
+}
+
+TEST(Config, ANullCountOfKeyValueHeadsMeansAsManyAsHeads) {
+  for (const std::string& family : {llama31, qwen2, qwen3}) {
+    const ModelConfig plain = parse(family);
+    const std::string key = fmt::format(R"("num_key_value_heads": {})", plain.kv_heads);
+    EXPECT_EQ(parse(with(family, key, R"("num_key_value_heads": null)")).kv_heads, plain.heads);
+  }
+}
+
+TEST(Config, LikelySlipsAreNamed) {
+  for (const std::string& family : {llama31, smollm2, mistral, qwen2, qwen3, gpt2}) {
+    EXPECT_THAT(parse(plus(family, R"("pad_token_id": 0, "problem_type": "y", "summary_type": "x")")).warnings,
+                testing::IsEmpty());
+  }
+  EXPECT_THAT(parse(with(llama31, "rms_norm_eps", "rms_norm_epz")).warnings,
+              ElementsAre(testing::AllOf(testing::HasSubstr("rms_norm_epz"), testing::HasSubstr("rms_norm_eps"))));
+  EXPECT_THAT(parse(plus(gpt2, R"("tie_word_embedings": false)")).warnings, testing::SizeIs(1));
+  EXPECT_THAT(parse(with(qwen3, "rope_theta", "rope_tehta")).warnings, testing::SizeIs(1));
+}
+
+// generate() of transformers: the file beside config.json says, where it says something.
+TEST(Config, GeneratedTextsEndAsTheGenerationConfigSays) {
+  const TemporaryFolder folder;
+  const ModelConfig config = parse(llama31);
+  EXPECT_EQ(read_generation_ends(folder.path(), config), config.eos_ids);
+  std::ofstream(folder / "generation_config.json") << R"({"eos_token_id": [5, 7], "top_p": 0.9})";
+  EXPECT_THAT(read_generation_ends(folder.path(), config), ElementsAre(5, 7));
+  std::ofstream(folder / "generation_config.json") << R"({"eos_token_id": 9})";
+  EXPECT_THAT(read_generation_ends(folder.path(), config), ElementsAre(9));
+  std::ofstream(folder / "generation_config.json") << R"({"eos_token_id": null})";
+  EXPECT_EQ(read_generation_ends(folder.path(), config), config.eos_ids);
+  std::ofstream(folder / "generation_config.json") << R"({"eos_token_id": "end"})";
+  EXPECT_THROW(static_cast<void>(read_generation_ends(folder.path(), config)), DataError);
 }
 
 TEST(Config, MissingFolderIsDataError) { EXPECT_THROW(static_cast<void>(read_model_config("/no/such")), DataError); }

@@ -50,6 +50,7 @@ TEST(SafetensorsHeader, ReadsTensorsInTheOrderOfTheirBytes) {
   EXPECT_EQ(header.tensors[3].dtype, std::nullopt);
   EXPECT_EQ(header.tensors[3].dtype_name, "I64");
   EXPECT_EQ(header.metadata.at("format"), "pt");
+  EXPECT_TRUE(parse(file_of(R"({"__metadata__": null})", 0)).metadata.empty());  // as the library reads it
 }
 
 TEST(SafetensorsHeader, RefusesWrongLengths) {

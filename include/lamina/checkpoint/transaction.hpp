@@ -16,19 +16,9 @@
 #include <vector>
 
 #include <lamina/checkpoint/manifest.hpp>
+#include <lamina/checkpoint/side_files.hpp>
 
 namespace lamina {
-
-// A file that travels with the checkpoint, in its folder model/.
-struct SideFile {
-  std::string name;  // plain file name
-  std::string content;
-};
-
-// The files beside the weights of a Hugging Face folder that belong to the model: tokenizer, chat template, generation
-// config. Reads those that exist; config.json is not among them (Manifest::model_config_json). Throws DataError when
-// one cannot be read.
-[[nodiscard]] std::vector<SideFile> read_side_files(const std::filesystem::path& model_folder);
 
 // "step_00000100"
 [[nodiscard]] std::string checkpoint_name(std::int64_t step);

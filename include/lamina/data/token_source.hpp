@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -94,10 +95,11 @@ struct SourceOptions {
 [[nodiscard]] std::unique_ptr<TokenSource> open_token_source(const std::filesystem::path& path,
                                                              const SourceOptions& options);
 
-// Throws DataError naming file, place and id if a token in [first, first + count) is not below `vocab` (the model's).
-// Reads nothing when the file promises a vocabulary that fits.
-void check_token_ids(const TokenSource& source, std::int64_t vocab, std::int64_t first, std::int64_t count);
-// The same for the whole source.
-void check_token_ids(const TokenSource& source, std::int64_t vocab);
+// Throws DataError naming file, place, id and, with a tokenizer, the token's text if a token is not below `vocab` (the
+// model's). Reads nothing when the file promises a vocabulary that fits.
+void check_token_ids(const TokenSource& source, std::int64_t vocab, const Tokenizer* tokenizer = nullptr);
+// The same for ids that are no file's; `what` names them.
+void check_token_ids(std::span<const std::int32_t> ids, std::int64_t vocab, const Tokenizer& tokenizer,
+                     std::string_view what);
 
 }  // namespace lamina

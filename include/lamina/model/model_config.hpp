@@ -50,6 +50,7 @@ struct ModelConfig {
   // The largest dropout probability the file names. Lamina trains without dropout: whoever trains says so when it is
   // not 0.
   double ignored_dropout = 0;
+  std::vector<std::string> warnings;  // keys of the file that are likely misspelt, one line each
 
   [[nodiscard]] std::int64_t q_size() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t kv_size() const { return kv_heads * head_dim; }
@@ -62,5 +63,10 @@ struct ModelConfig {
 
 // Reads FOLDER/config.json.
 [[nodiscard]] ModelConfig read_model_config(const std::filesystem::path& folder);
+
+// The ids that end a generated text, as transformers' generate() takes them: those of FOLDER/generation_config.json if
+// that file is there, else the config's own.
+[[nodiscard]] std::vector<std::int64_t> read_generation_ends(const std::filesystem::path& folder,
+                                                             const ModelConfig& config);
 
 }  // namespace lamina

@@ -10,6 +10,7 @@ namespace lamina {
 namespace {
 
 void parse_sizes(const ConfigReader& json, ModelConfig& config) {
+  json.require({"vocab_size", "n_embd", "n_layer", "n_head", "n_positions"});
   config.vocab_size = json.size("vocab_size", config_limits::vocab);
   config.hidden = json.size("n_embd", config_limits::hidden);
   config.layers = json.size("n_layer", config_limits::layers);

@@ -12,14 +12,16 @@ namespace lamina::llama_style {
 namespace {
 
 void parse_sizes(const ConfigReader& json, const Defaults& defaults, ModelConfig& config) {
+  json.require({"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+                "max_position_embeddings"});
   config.vocab_size = json.size("vocab_size", config_limits::vocab);
   config.hidden = json.size("hidden_size", config_limits::hidden);
   config.intermediate = json.size("intermediate_size", config_limits::intermediate);
   config.layers = json.size("num_hidden_layers", config_limits::layers);
   config.heads = json.size("num_attention_heads", config_limits::heads);
-  config.kv_heads = defaults.kv_heads_required
-                        ? json.size("num_key_value_heads", config_limits::heads)
-                        : json.size_or("num_key_value_heads", config_limits::heads, config.heads);
+  // A null means as many as heads.
+  if (defaults.kv_heads_required && !json.names("num_key_value_heads")) json.require({"num_key_value_heads"});
+  config.kv_heads = json.size_or("num_key_value_heads", config_limits::heads, config.heads);
   if (config.heads % config.kv_heads != 0) {
     json.refuse("num_key_value_heads", fmt::format("num_attention_heads = {} is no multiple of it", config.heads));
   }
@@ -33,6 +35,11 @@ void parse_sizes(const ConfigReader& json, const Defaults& defaults, ModelConfig
   } else {
     json.refuse("num_attention_heads", fmt::format("hidden_size = {} is no multiple of it", config.hidden),
                 "name head_dim");
+  }
+  if (config.head_dim % 2 != 0) {
+    json.refuse(json.has("head_dim") ? "head_dim" : "num_attention_heads",
+                fmt::format("rotary positions need heads of even size, and they have {}", config.head_dim),
+                "choose sizes with an even hidden_size / num_attention_heads");
   }
 }
 
