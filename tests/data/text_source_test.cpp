@@ -45,6 +45,18 @@ TEST(TextSource, JsonLinesAreDocuments) {
   EXPECT_THAT(source->document_starts(), ElementsAre(0, 3, 4));
 }
 
+TEST(TextSource, AByteOrderMarkIsNoText) {
+  const ScratchFolder folder;
+  const Tokenizer tokenizer = Tokenizer::byte();
+  const auto ids_of = [&](const char* name, const std::string& text) {
+    return all_tokens(*open_token_source(folder.write(name, text), &tokenizer));
+  };
+  EXPECT_THAT(ids_of("a.txt", "\xEF\xBB\xBFok"), ElementsAre('o', 'k'));
+  EXPECT_THAT(ids_of("b.txt", "o\xEF\xBB\xBF"), ElementsAre('o', 0xEF, 0xBB, 0xBF)) << "elsewhere it is a character";
+  EXPECT_TRUE(ids_of("c.txt", "\xEF\xBB\xBF").empty());
+  EXPECT_THAT(ids_of("a.jsonl", "\xEF\xBB\xBF{\"text\": \"a\"}\n"), ElementsAre('a', 256));
+}
+
 TEST(TextSource, BrokenLinesAreNamed) {
   const ScratchFolder folder;
   const Tokenizer tokenizer = Tokenizer::byte();
