@@ -21,7 +21,7 @@ namespace lamina {
 
 class ShardReader {
  public:
-  // Reads the manifest of a checkpoint folder (see resolve_checkpoint).
+  // Reads the manifest of a checkpoint folder (catalog.hpp).
   explicit ShardReader(std::filesystem::path folder);
   ~ShardReader();
   ShardReader(ShardReader&&) noexcept;
