@@ -37,20 +37,10 @@ std::optional<std::size_t> TextBlockReader::cut(const TextInput& input) {
   return newline == std::string::npos ? std::nullopt : std::optional(newline + 1);
 }
 
-// The signature that some editors put before UTF-8 is no text; the JSON reader skips it likewise.
-void TextBlockReader::skip_byte_order_mark(TextInput& input) {
-  constexpr std::string_view mark = "\xEF\xBB\xBF";
-  if (buffer_.size() < mark.size() && !input.at_end()) input.read(mark.size(), buffer_);
-  if (!buffer_.starts_with(mark)) return;
-  buffer_.erase(0, mark.size());
-  given_ += mark.size();
-}
-
 std::optional<TextBlock> TextBlockReader::next() {
   if (current_ == inputs_.size()) return std::nullopt;
   TextInput& input = inputs_[current_];
   if (block_bytes_ > buffer_.size()) input.read(block_bytes_ - buffer_.size(), buffer_);
-  if (!begun_ && input.format() == TextFormat::text) skip_byte_order_mark(input);
   std::optional<std::size_t> end = cut(input);
   while (!end) {
     // Twice as much each time no cut was found, so that a text without cuts is not scanned again and again.

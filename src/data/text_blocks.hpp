@@ -42,7 +42,6 @@ class TextBlockReader {
   [[nodiscard]] std::optional<TextBlock> next();
 
  private:
-  void skip_byte_order_mark(TextInput& input);
   // Where `buffer_` can be cut; its size at the end of the file; empty: read more.
   [[nodiscard]] std::optional<std::size_t> cut(const TextInput& input);
 

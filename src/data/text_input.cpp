@@ -94,8 +94,9 @@ TextInput::TextInput(const std::filesystem::path& path, TextFormat format)
   stream_.read(head_bytes, head_);
   refuse_foreign_kind(std::as_bytes(std::span(head_)), name());
   refuse_wide_text(std::as_bytes(std::span(head_)), name());
-  if (format_ == TextFormat::text) return;
+  // The signature that some editors put before UTF-8 is neither text nor JSON.
   if (head_.starts_with(byte_order_mark)) head_.erase(0, byte_order_mark.size());
+  if (format_ == TextFormat::text) return;
   const std::size_t first = head_.find_first_not_of(blanks);
   if (first == std::string::npos || head_[first] != '[') return;
   head_.erase(0, first);

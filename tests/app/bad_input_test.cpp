@@ -94,7 +94,7 @@ TEST_F(BadInput, OfTheData) {
   write("short.txt", "abc");
   expect_refusal(65, {"short.txt"}, "--data.train " + path("short.txt"));
   write_model("narrow", {{"vocab_size", 100}});
-  expect_refusal(65, {"257", "100"}, "--model.path " + path("narrow"));
+  expect_refusal(65, {"id 110 ('n')", "ends at 99"}, "--model.path " + path("narrow"));
   write("tokens.bin", std::string(1001, 'x'));  // an odd number of bytes cannot be uint16 tokens
   expect_refusal(65, {"tokens.bin"}, "--data.train " + path("tokens.bin"));
   write("high.bin", std::string(2000, '\x7f'));  // ids 32639

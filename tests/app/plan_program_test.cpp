@@ -106,7 +106,7 @@ TEST_F(PlanProgram, TakesAModelFolderAndARunFolder) {
 
 // What train would refuse before its first step, plan refuses with the same words and exit code.
 TEST_F(PlanProgram, ChecksWhatTrainChecks) {
-  write_model("small_vocabulary", {{"vocab_size", 200}});
+  write_model("small_vocabulary", {{"vocab_size", 100}});
   write("empty.txt", "");
   for (const std::string& arguments :
        {"--data.train " + path("nowhere.txt"), "--data.train " + path("empty.txt"),

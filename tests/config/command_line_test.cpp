@@ -186,8 +186,8 @@ TEST(ConfigFile, EveryOptionIsBoundToItsOwnField) {
   for (const ConfigOption& option : config_options()) {
     RunConfig config;
     const std::string old = option.get(config);
-    for (const char* text :
-         {"1", "2", "0.5", "yes", "no", "pretrained", "linear", "sgd", "original", "no_shard", "rank", "cuda", "pad"}) {
+    for (const char* text : {"1", "2", "0.5", "yes", "no", "pretrained", "linear", "sgd", "original", "no_shard",
+                             "rank", "cuda", "pad", "uint16"}) {
       try {
         option.set(config, text, "x");
       } catch (const UsageError&) {
