@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include <lamina/backends/backend.hpp>
+#include <lamina/base/log.hpp>
 #include <lamina/config/argument_parser.hpp>
 #include <lamina/config/command_line.hpp>
 #include <lamina/train/step_plan.hpp>
@@ -130,6 +131,7 @@ int plan_command(std::vector<std::string> arguments) {
   }
   const bool no_data = own.without_data || run.config.data.train.empty();
   const RunInputs inputs = read_run_inputs(run.config, own.ranks, no_data ? NeedsData::no : NeedsData::yes);
+  for (const std::string& warning : inputs.plan.config.warnings) log_warn(warning);
   static_cast<void>(make_backend(run.config.compute.backend, 1));  // refuses what this build does not contain
   const Topology topology = planned_topology(own);
   const SumOrder order = sum_order(run.config.reduction, topology);

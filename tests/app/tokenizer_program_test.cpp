@@ -170,7 +170,12 @@ TEST_F(TokenizerPrograms, MisspeltKeysOfTheConfigAreSaid) {
       train(1, "run",
             "--train.steps 1 --optim.warmup 0 --train.eval_every 0 --data.validation= --model.path " + path("slip"));
   EXPECT_EQ(result.status, 0) << result.output;
-  EXPECT_THAT(result.output, HasSubstr("\"rms_norm_epz\" is not known and without effect; is \"rms_norm_eps\" meant?"));
+  const auto slip = HasSubstr("\"rms_norm_epz\" is not known and without effect; is \"rms_norm_eps\" meant?");
+  EXPECT_THAT(result.output, slip);
+  const ProgramResult planned =
+      run_command(program("lamina") + " plan " + path("run.ini") + " --model.path " + path("slip"));
+  EXPECT_EQ(planned.status, 0) << planned.output;
+  EXPECT_THAT(planned.output, slip);
 }
 
 }  // namespace
