@@ -14,6 +14,7 @@
 #include <lamina/base/error.hpp>
 #include <lamina/base/log.hpp>
 #include <lamina/config/argument_parser.hpp>
+#include <lamina/data/text_rule_options.hpp>
 #include <lamina/data/tokenizer_identity.hpp>
 
 #include <fmt/format.h>
@@ -48,13 +49,7 @@ std::optional<std::string> parse(EvalArguments& a, const std::vector<std::string
   parser.option("tokenizer", a.tokenizer, "auto|byte|PATH", "auto: the model folder's");
   parser.choice("bin_dtype", a.bin_dtype, {"auto", "uint16", "uint32"}, "tokens of a .bin without header, as in train");
   parser.option("append_eos", a.append_eos, "every text of a .jsonl file ends with the tokenizer's end-of-text token");
-  parser.option("text_key", a.rules.text_key, "KEY", "key of a text in JSON lines");
-  parser.option("chat_key", a.rules.chat_key, "auto|KEY",
-                "key of a conversation in JSON lines; auto: messages or conversations");
-  parser.option("ignore_keys", a.ignore_keys, "KEY[, KEY ...]",
-                "keys of JSON lines and of their messages to leave out");
-  parser.option("date", a.rules.chat_date, "YYYY-MM-DD",
-                "the date for chat templates that ask for today's; without it 2024-07-26");
+  add_text_rule_options(parser, '_', a.rules, a.ignore_keys);
   parser.flag("json", a.json, "print one JSON object");
   parser.choice("backend", a.backend, {"cpu", "cuda"}, "compute backend");
   parser.option("threads", a.threads, "N", "threads to use", {1, 1024});

@@ -62,4 +62,10 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
   return best;
 }
 
+std::string_view trim(std::string_view text, std::string_view blanks) {
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 }  // namespace lamina

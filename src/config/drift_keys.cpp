@@ -30,12 +30,6 @@ constexpr std::array<std::string_view, 13> harmless{
     "train.micro_batch", "compute.threads", "data.bin_dtype"};  // the ids that it leads to are compared
 constexpr std::array<std::string_view, 3> harmless_sections{"parallel.", "checkpoint.", "output."};
 
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 bool is_drift_key(std::string_view name) {
   return std::ranges::any_of(keys, [&](const DriftKey& key) { return key.name == name; });
 }

@@ -18,12 +18,6 @@ namespace {
 namespace po = boost::program_options;
 constexpr std::string_view blanks = " \t\r\n";
 
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
 [[noreturn]] void refuse(const std::string& file, std::size_t line, std::string_view problem, std::string_view why,
                          std::string_view fix) {
   throw UsageError(one_line(fmt::format("{}:{}: {}", file, line, problem), why, fix));
@@ -51,7 +45,7 @@ std::vector<std::size_t> entry_lines(std::string_view text, const std::string& f
       refuse(file, number, "a '#' inside a value", "it would begin a comment and cut the value",
              "put a space before a comment; a value cannot contain '#'");
     }
-    const std::string_view line = trim(whole.substr(0, comment));
+    const std::string_view line = trim(whole.substr(0, comment), blanks);
     if (line.empty()) continue;
     if (line.front() == '[') {
       if (line.back() != ']')

@@ -7,6 +7,7 @@
 
 #include <lamina/base/error.hpp>
 #include <lamina/base/json.hpp>
+#include <lamina/base/text.hpp>
 
 #include <fmt/format.h>
 
@@ -17,9 +18,7 @@ std::vector<std::string> parse_key_list(const std::string& text) {
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
-    std::string_view key = rest.substr(0, comma);
-    while (!key.empty() && (key.front() == ' ' || key.front() == '\t')) key.remove_prefix(1);
-    while (!key.empty() && (key.back() == ' ' || key.back() == '\t')) key.remove_suffix(1);
+    const std::string_view key = trim(rest.substr(0, comma));
     if (!key.empty()) keys.emplace_back(key);
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }

@@ -5,6 +5,7 @@
 
 #include <lamina/base/check.hpp>
 #include <lamina/base/error.hpp>
+#include <lamina/base/text.hpp>
 #include <lamina/data/token_mixture.hpp>
 
 #include <fmt/format.h>
@@ -12,12 +13,6 @@
 namespace lamina {
 
 namespace {
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 std::optional<double> number(std::string_view text) {
   double value = 0;

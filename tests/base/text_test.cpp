@@ -28,6 +28,14 @@ TEST(Text, NearestName) {
   EXPECT_EQ(nearest_name("zzzzzzzzzzzzzzzzzzzzzzz", names), "");
 }
 
+TEST(Text, TrimTakesBlanksOffBothEnds) {
+  EXPECT_EQ(trim(" \ta b\t "), "a b");
+  EXPECT_EQ(trim(" \t "), "");
+  EXPECT_EQ(trim(""), "");
+  EXPECT_EQ(trim("a\r\n"), "a\r\n");
+  EXPECT_EQ(trim("\n a\r\n", " \r\n"), "a");
+}
+
 TEST(Text, ErrorsAreOneLine) {
   EXPECT_EQ(one_line("cannot open\nx", "no file", "make it"), "cannot open x: no file; make it");
   EXPECT_EQ(one_line("p", "w"), "p: w");

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <lamina/base/text.hpp>
+#include <lamina/data/text_rule_options.hpp>
 #include <lamina/data/tokenize_files.hpp>
 #include <lamina/data/tokenizer_identity.hpp>
 #include <lamina/tokenizer/tokenizer.hpp>
@@ -107,13 +108,7 @@ int main(int count, char** values) {
   parser.option("out", options.out, "FILE.h5", "the token set to write", lamina::ArgumentParser::Need::required);
   parser.option("threads", options.threads, "N", "threads that encode", lamina::IntegerRange{1, 4096});
   parser.option("append-eos", options.append_eos, "end every document with the tokenizer's end-of-text token");
-  parser.option("text-key", options.rules.text_key, "KEY", "key of a text in JSON lines");
-  parser.option("chat-key", options.rules.chat_key, "auto|KEY",
-                "key of a conversation in JSON lines; auto: messages or conversations");
-  parser.option("ignore-keys", options.ignore_keys, "KEY[, KEY ...]",
-                "keys of JSON lines and of their messages to leave out");
-  parser.option("date", options.rules.chat_date, "YYYY-MM-DD",
-                "the date for chat templates that ask for today's; without it 2024-07-26");
+  lamina::add_text_rule_options(parser, '-', options.rules, options.ignore_keys);
   parser.choice("format", options.format, {"auto", "text", "jsonl"}, "what the inputs are; auto goes by their names");
   parser.positionals("INPUT", options.inputs, "text to read: .txt, .jsonl or .json, also .gz", 1);
   return lamina::run_tool(count, values, parser, [&] { tokenize(options); });

@@ -14,5 +14,7 @@ namespace lamina {
 [[nodiscard]] std::string human_seconds(double seconds);
 // The candidate with the smallest edit distance to `name`, or empty when none is close enough to be a likely slip.
 [[nodiscard]] std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+// Without the `blanks` at both ends. A view of `text`.
+[[nodiscard]] std::string_view trim(std::string_view text, std::string_view blanks = " \t");
 
 }  // namespace lamina
